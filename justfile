@@ -10,8 +10,8 @@ check: lint
 
 # The fast loop, second half: every rule by itself, without a cluster. Seconds once all is built.
 unit *filter:
-    cargo test --quiet --package cartouche-crds --package cartouche-templating --package cartouche-protocol --package cartouche-controller \
-        --lib {{ filter }}
+    cargo test --quiet --package cartouche-crds --package cartouche-language --package cartouche-templating \
+        --package cartouche-protocol --package cartouche-controller --lib {{ filter }}
     cargo test --quiet --package cartouche-cli --lib --test offline {{ filter }}
 
 # Build the documentation of the code, private items too, and open it with `just doc --open`.

@@ -3,7 +3,7 @@
 mod answers;
 mod denied;
 
-use cartouche_templating::{suggestion, wrong_label};
+use cartouche_language::{suggestion, wrong_label};
 
 use anyhow::{Context as _, anyhow};
 use cartouche_crds::{ClusterRunTemplate, Runnable, Selector};

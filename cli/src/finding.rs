@@ -92,7 +92,7 @@ impl Rule {
 }
 
 /// One thing that is wrong, as it is told to people and tools: with a file, a severity and what to do. What the engine
-/// finds in a template is a [`Diagnostic`](cartouche_templating::Diagnostic), which knows of no files; many a
+/// finds in a template is a [`Diagnostic`](cartouche_language::Diagnostic), which knows of no files; many a
 /// finding is made of one.
 #[derive(Clone, Debug)]
 pub(crate) struct Finding {

@@ -2,7 +2,7 @@
 
 pub(crate) mod explain;
 
-use cartouche_templating::syntax::{self, PathStep, To};
+use cartouche_language::syntax::{self, PathStep, To};
 
 use crate::{
     schema::Schema,

@@ -2,7 +2,7 @@
 
 pub(crate) mod nameless;
 
-use cartouche_templating::suggestion;
+use cartouche_language::suggestion;
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,

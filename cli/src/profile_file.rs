@@ -1,8 +1,8 @@
 //! A `ClusterRunProfile` in a file, as far as it can be read. The schema of the kind says what is wrong with the rest.
 
 use cartouche_crds::{ClusterRunProfile, ClusterRunProfileSpec};
+use cartouche_language::{Diagnostic, explained, syntax};
 use cartouche_protocol::profiles::KnownProfile;
-use cartouche_templating::{Diagnostic, explained, syntax};
 use serde_json::Value;
 
 use crate::{

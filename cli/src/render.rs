@@ -7,14 +7,12 @@ pub(crate) mod profiles;
 use std::collections::BTreeMap;
 
 use cartouche_crds::{RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RerunRequest};
+use cartouche_language::{Diagnostic, Diagnostics, Owner, RunFacts};
 use cartouche_protocol::{
     facts::{approvable, made_with},
     rerun,
 };
-use cartouche_templating::{
-    Context, Diagnostic, Diagnostics, Owner, Rendered, RunFacts, Sourced, Stamp, StampError,
-    Template,
-};
+use cartouche_templating::{Context, Rendered, Sourced, Stamp, StampError, Template};
 use serde_json::{Map, Value};
 
 use profiles::With;

@@ -16,7 +16,7 @@ use std::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-pub(crate) use cartouche_templating::{Segment, field_path as shown};
+pub(crate) use cartouche_language::{Segment, field_path as shown};
 pub(crate) use node::{Content, MapEntry, Node};
 pub(crate) use number::as_json;
 pub(crate) use refusal::Refusal;

@@ -6,10 +6,11 @@ use std::{
 };
 
 use cartouche_crds::{ClusterRunTemplateSpec, ProfileRequirement};
-use cartouche_templating::syntax::{self, PathStep, Tag};
-use cartouche_templating::{
-    Diagnostic, DiagnosticKind, Diagnostics, Draft, Root, Template, Warning,
+use cartouche_language::{
+    Diagnostic, DiagnosticKind, Diagnostics, Root, Warning,
+    syntax::{self, PathStep, Tag},
 };
+use cartouche_templating::{Draft, Template};
 use serde_json::Value;
 
 use crate::source::{Content, Document, Node, Segment, SourceSpan};

@@ -48,7 +48,7 @@ pub(crate) use problem::problem_finding as for_every_runnable;
 pub(crate) use profile::alone as profiles_alone;
 pub(crate) use runnable_with_template::made_finding as for_runnable;
 
-use cartouche_templating::suggestion;
+use cartouche_language::suggestion;
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,

@@ -15,11 +15,11 @@ mod writes;
 
 use std::{sync::Arc, time::Duration};
 
-use cartouche_protocol::object::MAX_DEPTH;
-use cartouche_templating::{
+use cartouche_language::{
     bounds::LIGHT,
     weight::{most_weight, weight_of_levels},
 };
+use cartouche_protocol::object::MAX_DEPTH;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Bytes;
 use kube::{Client, client::Body, core::Status};

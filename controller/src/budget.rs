@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use cartouche_templating::{
+use cartouche_language::{
     bounds::{LIGHT, MAX_WEIGHT, takes},
     weight::{in_mib, most_weight, weight_of_text},
 };

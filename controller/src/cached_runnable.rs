@@ -9,11 +9,11 @@ use std::{
 };
 
 use cartouche_crds::{Runnable, plain_json_map};
-use cartouche_protocol::sources::Seen;
-use cartouche_templating::{
+use cartouche_language::{
     bounds::{LIGHT, MAX_WEIGHT, takes},
     weight::{most_weight, weight, weight_of_text},
 };
+use cartouche_protocol::sources::Seen;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use serde::Deserialize;
@@ -275,7 +275,7 @@ impl Resource for CachedRunnable {
 
 #[cfg(test)]
 mod tests {
-    use cartouche_templating::{bounds::MAX_WEIGHT, weight::weight};
+    use cartouche_language::{bounds::MAX_WEIGHT, weight::weight};
     use serde_json::{Value, json};
 
     use super::{CachedRunnable, without_inputs};

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use cartouche_templating::Hashing;
+use cartouche_language::Hashing;
 use clap::{Parser, ValueEnum};
 
 use crate::api::IdentityMode;

@@ -16,6 +16,9 @@ mod releases;
 use std::future::Future;
 
 use cartouche_crds::{HistoryEntry, OutputsFrom};
+#[cfg(feature = "mutants")]
+use cartouche_language::HashVersion;
+use cartouche_language::Hashing;
 use cartouche_protocol::{
     category::Category,
     decide::Step,
@@ -23,9 +26,6 @@ use cartouche_protocol::{
     ledger::{Change, FetchedRun, Ledger, MINIMUM_AGE, OutputsRead},
     reconcile_error::{ReconcileError, Requeue},
 };
-#[cfg(feature = "mutants")]
-use cartouche_templating::HashVersion;
-use cartouche_templating::Hashing;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use cartouche_crds::Selector;
-use cartouche_templating::weight::weight;
+use cartouche_language::weight::weight;
 use serde_json::Value;
 
 use crate::lock::lock;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use cartouche_crds::{ClusterRunTemplate, ProfileRequirement};
-use cartouche_templating::{Diagnostics, Template};
+use cartouche_language::Diagnostics;
+use cartouche_templating::Template;
 
 use crate::policy::Asks;
 

@@ -19,7 +19,7 @@ use std::time::Duration;
 use cartouche_crds::{
     Approval, DEFAULT_SERVICE_ACCOUNT, InputSource, Rejection, StatusBytes, Stop, StopReason,
 };
-use cartouche_templating::{Diagnostic, explained};
+use cartouche_language::{Diagnostic, explained};
 
 use crate::{told, trace::SourceKey};
 pub use approval::{GivenApproval, Guarded, waits_for_a_person};

@@ -3,13 +3,17 @@
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use cartouche_crds::{CANCEL_REQUEST_ANNOTATION, Cancellation, HistoryEntry, Runnable};
-use cartouche_templating::{
-    EndedPods, Health, OutputError, OutputPathError, PodsTell, Rendered, Sensitive,
-    TERMINATION_MESSAGE, Template, Verdict, add_message_of, add_message_of_failed, add_own_message,
+use cartouche_language::{
+    TERMINATION_MESSAGE,
     bounds::{MAX_WEIGHT, takes},
-    built_in_health, contains, explained, is_job, is_message_gone,
+    explained, suggestion, syntax,
+};
+use cartouche_templating::{
+    EndedPods, Health, OutputError, OutputPathError, PodsTell, Rendered, Sensitive, Template,
+    Verdict, add_message_of, add_message_of_failed, add_own_message, built_in_health, contains,
+    is_job, is_message_gone,
     kinds::{self, asked_to_stop, standing},
-    strangers_among, suggestion, syntax,
+    strangers_among,
 };
 use serde_json::Value;
 

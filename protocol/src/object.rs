@@ -171,7 +171,7 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
 mod tests {
     use serde_json::{Value, json};
 
-    use cartouche_templating::{bounds::MAX_WEIGHT, weight::weight};
+    use cartouche_language::{bounds::MAX_WEIGHT, weight::weight};
 
     use super::{MAX_DEPTH, Object, is_shortened, too_heavy};
 

@@ -27,7 +27,7 @@ use std::{
 
 pub use cartouche_crds::{Coherence, WaitFor};
 use cartouche_crds::{Runnable, RunnableStatus};
-use cartouche_templating::short_hash;
+use cartouche_language::short_hash;
 use serde_json::{Value as Json, json};
 
 use crate::{

@@ -8,7 +8,7 @@ use std::{
 };
 
 use cartouche_crds::Coherence;
-use cartouche_templating::short_hash;
+use cartouche_language::short_hash;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

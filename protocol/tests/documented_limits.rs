@@ -1,11 +1,11 @@
 //! The limits that people read are those that are kept.
 
-use cartouche_protocol::ledger::MAX_HISTORY;
-use cartouche_templating::bounds::{
+use cartouche_language::bounds::{
     MAX_CONTEXT_BYTES, MAX_DEFAULTED_BYTES, MAX_DEPTH, MAX_INPUT_SCHEMA_BYTES, MAX_LEAVES,
     MAX_OUTPUT_BYTES, MAX_OUTPUTS, MAX_OUTPUTS_BYTES, MAX_OUTPUTS_WEIGHT, MAX_PATH_BYTES,
     MAX_RENDERED_BYTES, MAX_RENDERED_WEIGHT, MAX_TAGS, MAX_TEMPLATE_BYTES, MAX_WEIGHT,
 };
+use cartouche_protocol::ledger::MAX_HISTORY;
 
 fn size(bytes: usize) -> String {
     match bytes / 1024 {

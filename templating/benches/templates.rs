@@ -3,7 +3,8 @@
 //! `cargo bench --package cartouche-templating`
 
 use cartouche_crds::ClusterRunTemplateSpec;
-use cartouche_templating::{Context, Owner, Stamp, Template, contains, stamp};
+use cartouche_language::Owner;
+use cartouche_templating::{Context, Stamp, Template, contains, stamp};
 use divan::{Bencher, black_box};
 use serde_json::{Map, Value, json};
 

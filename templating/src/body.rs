@@ -1,15 +1,15 @@
 //! The document of a template, with its strings compiled.
 
-use serde_json::Value;
-
-use crate::{
+use cartouche_language::{
+    Diagnostic, Diagnostics, OpenPlace, Segment,
     bounds::Work,
-    context::Context,
-    diagnostic::{Diagnostic, Diagnostics, Segment, SegmentRef, kept, spelled_out},
-    meant,
-    open::{Holder, OpenPlace},
+    diagnostic::{SegmentRef, kept, spelled_out},
+    open::Holder,
     tag::{self, BadTag, Leaf, RenderRoom},
 };
+use serde_json::Value;
+
+use crate::{context::Context, meant};
 
 /// A document with its tags replaced. It is null where that failed, and open there.
 pub(crate) struct Replaced {

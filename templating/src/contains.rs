@@ -4,14 +4,11 @@
 //! object, drops nulls and empty lists and maps, and writes `1.0` as `1`. So an object is recognised if it
 //! contains everything that was rendered.
 
+use cartouche_language::{bounds, number::integer, object::text, own_metadata::is_own_label};
 use serde_json::Value;
 
 use crate::{
-    bounds,
     kinds::{self, Admission},
-    number::integer,
-    object::text,
-    own_metadata::is_own_label,
     rendered::Rendered,
 };
 

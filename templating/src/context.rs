@@ -10,20 +10,19 @@ mod visible;
 use std::{collections::BTreeMap, sync::LazyLock};
 
 use cartouche_crds::RetentionPolicy;
-use serde_json::{Map, Value, json};
-
-use crate::{
+use cartouche_language::{
+    Diagnostic, DiagnosticKind, Diagnostics, Hashing, Owner, PathError, Root, Segment,
     bounds::{self, MAX_CONTEXT_BYTES, MAX_RENDERED_BYTES, MAX_WEIGHT, Work},
-    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment, TO_INPUTS},
-    digest::Hashing,
-    kinds::holds_secrets,
+    diagnostic::TO_INPUTS,
+    is_run,
     object::text,
-    owner::{Owner, is_run},
-    path::{Path, PathError},
+    path::Path,
     readable::check,
     roots::{RUNNABLE, SELECTED},
-    source::Sourced,
 };
+use serde_json::{Map, Value, json};
+
+use crate::{kinds::holds_secrets, source::Sourced};
 
 /// The context of one rendering.
 #[derive(Clone, Debug, Default)]

@@ -1,17 +1,16 @@
 //! Rules for a rendered document before Cartouche adds its own metadata to it.
 
 use cartouche_crds::GROUP;
-use serde_json::{Map, Value};
-
-use crate::{
+use cartouche_language::{
+    Diagnostic, DiagnosticKind, Diagnostics, Root, Segment, Warning, WarningKind,
     bounds::{self, MAX_DEPTH, MAX_LEAVES, MAX_RENDERED_BYTES, MAX_RENDERED_WEIGHT},
-    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment},
     object::text,
-    own_metadata::{ANNOTATIONS, LABELS, OWN, STRIPPED_METADATA, remove_own_labels},
+    own_metadata::{ANNOTATIONS, LABELS, OWN, STRIPPED_METADATA},
+    remove_own_labels,
     syntax::may_hold_tags,
     tag,
-    warning::{Warning, WarningKind},
 };
+use serde_json::{Map, Value};
 
 /// Reason for which a document cannot become a run of a Runnable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

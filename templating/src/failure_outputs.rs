@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use cartouche_language::{
+    Diagnostic,
+    bounds::{self, MAX_FAILURE_BYTES, MAX_FAILURE_WEIGHT, Work},
+    path::Path,
+    weight::weight,
+};
 use serde_json::Value;
 
 use crate::{
-    bounds::{self, MAX_FAILURE_BYTES, MAX_FAILURE_WEIGHT, Work},
-    diagnostic::Diagnostic,
     output_paths::{is_refused, paths_of},
-    path::Path,
     sensitive::{Search, withheld},
-    weight::weight,
 };
 
 /// The failure outputs that a template declares, by name.

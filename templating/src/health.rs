@@ -9,12 +9,10 @@ mod judged;
 mod rule;
 mod unmet;
 
+use cartouche_language::object::{SUCCEEDED, conditions, text};
 use serde_json::Value;
 
-use crate::{
-    object::{SUCCEEDED, conditions, text},
-    verdict::{Health, Verdict},
-};
+use crate::verdict::{Health, Verdict};
 pub use ended::ended_at;
 pub use judged::Judged;
 pub(crate) use judged::judged;

@@ -16,9 +16,10 @@ mod silent;
 mod stop;
 mod tekton;
 
+use cartouche_language::suggestion;
 use serde_json::Value;
 
-use crate::{suggestion, verdict::Verdict};
+use crate::verdict::Verdict;
 
 pub use job::{JOB_LABELS, is_job};
 pub(crate) use kueue::{Admission, admission};

@@ -4,12 +4,10 @@
 //! counts fewer: those whose *controller* is the run, and for a Job those that also have its uid as a label. No
 //! others speak for it.
 
+use cartouche_language::object::{group, text};
 use serde_json::Value;
 
-use crate::{
-    kinds,
-    object::{group, text},
-};
+use crate::kinds;
 
 /// An object that controls others.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

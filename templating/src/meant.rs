@@ -3,11 +3,10 @@
 //! It contains names of the Runnable alone: everyone who can read its status may see those. Names of the selected
 //! object may be for fewer people.
 
+use cartouche_language::{Diagnostic, explained, roots::RUNNABLE, suggestion, syntax};
 use serde_json::Value;
 
-use crate::{
-    context::Context, diagnostic::Diagnostic, explained, roots::RUNNABLE, suggestion, syntax,
-};
+use crate::context::Context;
 
 /// Maximum number of names that are compared: others write them, as many as fit.
 const COMPARED: usize = 256;

@@ -14,14 +14,14 @@ mod check;
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::{Map, Value};
-
-use crate::{
+use cartouche_language::{
+    Diagnostic, DiagnosticKind, Diagnostics, Root, Segment,
     bounds::{MAX_RENDERED_WEIGHT, takes},
-    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment},
-    kinds,
     weight::weight,
 };
+use serde_json::{Map, Value};
+
+use crate::kinds;
 
 pub(crate) use check::{check, check_kinds, check_patch};
 

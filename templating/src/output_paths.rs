@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::{
+use cartouche_language::{
+    Diagnostic, DiagnosticKind, Root, Segment,
     bounds::MAX_OUTPUTS,
-    diagnostic::{Diagnostic, DiagnosticKind, Root, Segment},
-    kinds::{OutputSource, known_fields},
     path::{Path, shown},
 };
+
+use crate::kinds::{OutputSource, known_fields};
 
 /// Returns true if runs of a kind give no outputs.
 pub(crate) fn is_refused((api_version, kind): (&str, &str)) -> bool {

@@ -4,16 +4,17 @@ mod shown;
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
-use crate::{
+use cartouche_language::{
+    Diagnostic, DiagnosticKind, TERMINATION_MESSAGE,
     bounds::{
         self, MAX_DEPTH, MAX_OUTPUT_BYTES, MAX_OUTPUTS_BYTES, MAX_OUTPUTS_WEIGHT, Work, takes,
     },
-    diagnostic::{Diagnostic, DiagnosticKind},
-    output_paths::{is_refused, paths_of},
     path::{Path, shown},
-    roots::TERMINATION_MESSAGE,
+};
+use serde_json::Value;
+
+use crate::{
+    output_paths::{is_refused, paths_of},
     sensitive::{Search, Sensitive},
 };
 
@@ -319,7 +320,7 @@ fn check_sizes(found: &[(&Output, &Value)]) -> Result<(), OutputError> {
                 name: name(),
                 bytes,
             })?;
-        weight += crate::weight::weight(value);
+        weight += cartouche_language::weight::weight(value);
         if weight > MAX_OUTPUTS_WEIGHT {
             let name = name();
             return Err(OutputError::TooHeavy { name, weight });

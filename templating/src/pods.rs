@@ -13,10 +13,10 @@ mod remedy;
 mod said;
 mod waiting;
 
+use cartouche_language::object::{holding, text};
 use serde_json::Value;
 
 use crate::{
-    object::{holding, text},
     run_reason::RunReason,
     termination_message::is_job,
     verdict::{Health, Verdict},

@@ -3,19 +3,15 @@
 mod rules;
 
 use cartouche_crds::{ClusterRunProfileSpec, ProfilePatch};
+use cartouche_language::{
+    Diagnostic, DiagnosticKind, Diagnostics, Root, RunFacts, Segment, Warning,
+    bounds::{self, MAX_PROFILE_BYTES, MAX_RENDERED_WEIGHT, takes},
+    open::{self, Holder},
+};
 use serde_json::{Value, json};
 
 use crate::{
-    body::Body,
-    bounds::{self, MAX_PROFILE_BYTES, MAX_RENDERED_WEIGHT, takes},
-    context::Context,
-    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment},
-    document::StampError,
-    merge,
-    open::{self, Holder, RunFacts},
-    rendered::Rendered,
-    runner, suspect,
-    warning::Warning,
+    body::Body, context::Context, document::StampError, merge, rendered::Rendered, runner, suspect,
 };
 
 /// A profile, checked and ready to be applied to runs.
@@ -182,7 +178,7 @@ fn oversize(
             )),
             Some(Some(bytes)) => {
                 room -= bytes;
-                weight += crate::weight::weight(value);
+                weight += cartouche_language::weight::weight(value);
                 if weight <= MAX_RENDERED_WEIGHT {
                     continue;
                 }

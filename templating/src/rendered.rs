@@ -2,16 +2,14 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
+use cartouche_language::{
+    Diagnostics, Hashes, Hashing, OpenPlace, RunFacts, Segment, digest, name, object::text, open,
+};
 use serde_json::{Map, Value, json};
 
 use crate::{
     context::Context,
-    diagnostic::{Diagnostics, Segment},
-    digest::{self, Hashes, Hashing},
     document::{self, StampError, check_namespace, check_rendered_size},
-    name,
-    object::text,
-    open::{self, OpenPlace, RunFacts},
     requires::{Needed, Requires},
     runner,
 };

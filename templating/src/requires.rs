@@ -2,15 +2,13 @@
 //! hash.
 
 use cartouche_crds::{ClusterRunTemplateSpec, RequiredPermission};
+use cartouche_language::{
+    Diagnostic, Diagnostics, OpenPlace, RunFacts, Segment,
+    open::{self, Holder},
+};
 use serde_json::{Value, json};
 
-use crate::{
-    body::Body,
-    context::Context,
-    diagnostic::{Diagnostic, Diagnostics, Segment},
-    kinds,
-    open::{self, Holder, OpenPlace, RunFacts},
-};
+use crate::{body::Body, context::Context, kinds};
 
 const REQUIRES: &str = "requires";
 
@@ -122,7 +120,7 @@ fn wrong(at: Vec<Segment>, text: String) -> Diagnostic {
     Diagnostic::new(
         Holder::Runner.root(),
         at,
-        crate::diagnostic::DiagnosticKind::plain(text),
+        cartouche_language::DiagnosticKind::plain(text),
     )
 }
 

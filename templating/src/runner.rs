@@ -13,17 +13,14 @@ mod pod;
 use cartouche_crds::{
     RUNNER_ARGS_ANNOTATION, RUNNER_CONTEXT_ANNOTATION, RUNNER_FILE_ANNOTATION, Runner,
 };
+use cartouche_language::{
+    Diagnostic, DiagnosticKind, Diagnostics, OpenJson, OpenPlace, Root, Segment, Warning,
+    WarningKind, json_text, open::Holder,
+};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::{
-    body::Body,
-    context::Context,
-    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment},
-    json_text, kinds,
-    open::{Holder, OpenJson, OpenPlace},
-    warning::{Warning, WarningKind},
-};
+use crate::{body::Body, context::Context, kinds};
 use context::ContextParts;
 pub(crate) use context::tell_account;
 pub use found::{FileOfRun, files_of_run};

@@ -8,13 +8,12 @@ use std::{
 };
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
-use k8s_openapi::ByteString;
-use serde_json::{Value, json};
-
-use crate::{
+use cartouche_language::{
     bounds::{MAX_OUTPUTS_BYTES, json_bytes_within},
     json_text,
 };
+use k8s_openapi::ByteString;
+use serde_json::{Value, json};
 
 /// Outputs whose values go only into Secrets, by name. Formatting them for debugging shows their names alone.
 #[derive(Clone, Default, PartialEq)]

@@ -5,13 +5,13 @@ mod field;
 use std::collections::{BTreeMap, BTreeSet};
 
 use cartouche_crds::{InputSource, ReadAs, plain_json};
-use serde_json::{Value, json};
-
-use crate::{
+use cartouche_language::{
     bounds::{self, MAX_CONTEXT_BYTES, MAX_DEPTH, MAX_LEAVES, MAX_WEIGHT, takes},
     digest::hmac,
     weight::{weight, weight_of_text},
 };
+use serde_json::{Value, json};
+
 pub use field::{Fields, NoValue, wrong_path};
 
 /// An input from a source.

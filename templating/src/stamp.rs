@@ -7,14 +7,10 @@ use cartouche_crds::{
     RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL, RUN_TEMPLATE_NAME_LABEL,
     RUNNABLE_NAME_LABEL, RUNNABLE_UID_LABEL, SOURCES_ANNOTATION,
 };
+use cartouche_language::{Owner, label_value, owner_reference};
 use serde_json::{Map, Value, json};
 
-use crate::{
-    document::StampError,
-    name::label_value,
-    owner::{Owner, owner_reference},
-    rendered::Rendered,
-};
+use crate::{document::StampError, rendered::Rendered};
 
 /// The identity of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

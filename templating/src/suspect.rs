@@ -1,14 +1,14 @@
 //! Texts that look like tags, but are none.
 
 use cartouche_crds::ClusterRunTemplateSpec;
+use cartouche_language::{
+    Root, Segment, Warning, WarningKind, bounds,
+    diagnostic::{SegmentRef, kept},
+    foreign_tag, tag,
+};
 use serde_json::{Value, json};
 
-use crate::{
-    bounds,
-    diagnostic::{Root, Segment, SegmentRef, kept},
-    foreign_tag, kinds, tag,
-    warning::{Warning, WarningKind},
-};
+use crate::kinds;
 
 /// Returns warnings for tags in keys, tags without an end and text with the markers of a tag, in a shallow
 /// document at this place.

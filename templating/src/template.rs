@@ -6,31 +6,34 @@ mod draft;
 use std::{borrow::Cow, collections::BTreeMap};
 
 use cartouche_crds::ClusterRunTemplateSpec;
+use cartouche_language::{
+    Diagnostic, DiagnosticKind, Diagnostics, InputSchema, Root, Segment, TERMINATION_MESSAGE,
+    Warning, WarningKind,
+    bounds::{self, MAX_LEAVES, MAX_RENDERED_WEIGHT, MAX_TAGS, MAX_TEMPLATE_BYTES},
+    diagnostic::TO_INPUTS,
+    digest,
+    open::Holder,
+    roots::SELECTED,
+    syntax,
+    tag::Leaf,
+};
 use serde_json::{Value, json};
 
 use crate::{
     body::Body,
-    bounds::{self, MAX_LEAVES, MAX_RENDERED_WEIGHT, MAX_TAGS, MAX_TEMPLATE_BYTES},
     context::Context,
-    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment, TO_INPUTS},
-    digest,
     document::{self, check_rendered_size},
     failure_outputs::FailureOutputs,
     health::{self, CompiledRule, Judged},
-    input_schema::InputSchema,
-    open::Holder,
     output_paths,
     outputs::{OutputError, Outputs},
     rendered::{self, Rendered},
     requires::CompiledRequires,
-    roots::{SELECTED, TERMINATION_MESSAGE},
     runner::{self, CompiledRunner},
     sensitive::Sensitive,
-    suspect, syntax,
-    tag::Leaf,
+    suspect,
     termination_message::add_own_message,
     verdict::Health,
-    warning::{Warning, WarningKind},
 };
 pub use doubtful::{Doubt, DoubtfulValue};
 pub use draft::{Attempt, Draft};

@@ -5,15 +5,16 @@
 //! field that Cartouche adds to the object that it read: a JSON object if the message is one, else the text.
 
 use cartouche_crds::plain_json;
+use cartouche_language::{
+    CLOCKS, TERMINATION_MESSAGE,
+    object::{holding, text},
+};
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
 use crate::{
-    clocks::CLOCKS,
     kinds::{OutputSource, known_fields, known_fields_of},
     maker::Maker,
-    object::{holding, text},
-    roots::TERMINATION_MESSAGE,
 };
 
 /// Maximum bytes of a message that is parsed as JSON: the kubelet keeps 4 KiB of one container, and 12 KiB of all.

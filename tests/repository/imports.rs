@@ -85,7 +85,14 @@ fn no_source_is_found_under_another_name() -> Result<()> {
         "{ crate as",
         "crate::$",
     ];
-    for package in ["crds", "templating", "protocol", "controller", "cli"] {
+    for package in [
+        "crds",
+        "language",
+        "templating",
+        "protocol",
+        "controller",
+        "cli",
+    ] {
         let folder = files::root()?.join(package).join("src");
         for file in files::below(&folder, ".rs")? {
             let source = fs::read_to_string(folder.join(&file))?;
@@ -402,6 +409,7 @@ fn a_module_is_for_tests_only_where_it_is_said_to_be() -> Result<()> {
 fn a_dependency_is_found_through_members_of_the_workspace() {
     let metadata = serde_json::json!({ "packages": [
         { "name": "cartouche-crds", "dependencies": [dependency("kube", &["derive"])] },
+        { "name": "cartouche-language", "dependencies": [] },
         { "name": "cartouche-templating", "dependencies": [
             dependency("cartouche-crds", &[]),
             { "name": "tokio", "kind": "dev", "optional": false },

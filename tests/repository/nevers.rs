@@ -57,6 +57,11 @@ pub const PACKAGES: &[Package] = &[
         never: &["cartouche-controller"],
     },
     Package {
+        name: "cartouche-language",
+        io: false,
+        never: &["cartouche-controller", "cartouche-templating"],
+    },
+    Package {
         name: "cartouche-templating",
         io: false,
         never: &["cartouche-controller"],
@@ -111,6 +116,10 @@ pub const NO_IO: &[&str] = &[
 pub const SOURCES: &[Sources] = &[
     Sources {
         of: ("crds", &[""]),
+        never: IO,
+    },
+    Sources {
+        of: ("language", &[""]),
         never: IO,
     },
     Sources {
@@ -238,6 +247,7 @@ pub const STILL_BROKEN: &[&str] = &[];
 /// The numbers may only fall.
 pub const STILL_IN_CIRCLES: &[(&str, usize)] = &[
     ("crds", 0),
+    ("language", 0),
     ("templating", 0),
     ("protocol", 0),
     ("controller", 0),

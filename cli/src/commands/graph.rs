@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, anyhow};
 use cartouche_crds::Runnable;
-use cartouche_templating::suggestion;
+use cartouche_language::suggestion;
 use clap::{Args, ValueEnum};
 
 use crate::{

@@ -7,8 +7,8 @@ mod pods;
 use std::{collections::BTreeSet, fmt::Write as _};
 
 use anyhow::bail;
+use cartouche_language::suggestion;
 use cartouche_protocol::ledger::RunState;
-use cartouche_templating::suggestion;
 use clap::Args;
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Pod};
 use kube::{Api, ResourceExt as _, api::LogParams};

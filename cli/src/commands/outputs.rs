@@ -2,7 +2,7 @@
 
 mod variable;
 
-use cartouche_templating::suggestion;
+use cartouche_language::suggestion;
 use std::{
     collections::BTreeMap,
     fmt::{self, Write as _},

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, path::PathBuf};
 
 use anyhow::anyhow;
-use cartouche_templating::syntax;
+use cartouche_language::syntax;
 use clap::Args;
 
 use crate::validate::{Knowledge, nothing_to_check, validate};

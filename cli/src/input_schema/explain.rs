@@ -1,14 +1,15 @@
 //! The inputs of a template, as `kubectl explain` prints the fields of a kind.
 
 use cartouche_crds::{ProfileRequirement, Runner};
-use cartouche_templating::{Mounted, mounted, suggestion};
+use cartouche_language::{
+    suggestion,
+    syntax::{self, PathStep, To},
+};
+use cartouche_templating::{Mounted, mounted};
 use std::{fmt::Write as _, path::PathBuf};
 
 use anyhow::{anyhow, bail};
-use cartouche_templating::{
-    Template,
-    syntax::{self, PathStep, To},
-};
+use cartouche_templating::Template;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! Objects that are not among the files under the name and in the namespace that a Runnable gives, and nearly are.
 
+use cartouche_language::suggestion;
 use cartouche_protocol::references::{SourceKind, SourceObject};
-use cartouche_templating::suggestion;
 
 use super::Entry;
 use crate::{

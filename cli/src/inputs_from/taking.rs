@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cartouche_crds::{InputSource, ReadAs};
+use cartouche_language::{suggestion, syntax};
 use cartouche_protocol::{
     diagnosis::Fault,
     references::{self, SourceKind, SourceObject},
     sourced_inputs::{self, SourceRead},
     sources::Value as Became,
 };
-use cartouche_templating::{suggestion, syntax};
 use serde_json::Value;
 
 use super::{

@@ -6,7 +6,8 @@ pub(crate) mod pairs;
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use anstyle::{AnsiColor, Style};
-use cartouche_templating::{files_of_run, may_be_left_out, remove_own_labels};
+use cartouche_language::remove_own_labels;
+use cartouche_templating::{files_of_run, may_be_left_out};
 use serde::Serialize;
 use serde_json::Value;
 

@@ -7,7 +7,8 @@ use std::collections::HashSet;
 use cartouche_crds::{
     INPUT_HASH_ANNOTATION, PROFILE_ANNOTATION, RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL,
 };
-use cartouche_templating::{Rendered, RunFacts};
+use cartouche_language::RunFacts;
+use cartouche_templating::Rendered;
 use serde::Serialize;
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cartouche_templating::syntax::{self, PathStep, To};
+use cartouche_language::syntax::{self, PathStep, To};
 use serde_json::{Value, json};
 
 use super::{Run, Subject, value_of};

@@ -1,7 +1,6 @@
 //! Whether a value that is known only in part can be of a kind.
 
-use cartouche_templating::suggestion;
-use cartouche_templating::{SchemaType, TypeCure, fits_format};
+use cartouche_language::{SchemaType, TypeCure, fits_format, suggestion};
 use serde_json::Value;
 
 use super::{

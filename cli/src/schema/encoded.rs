@@ -1,7 +1,7 @@
 //! Texts that Kubernetes reads as something else: base64, and quantities. Their formats are those of Kubernetes' own
 //! schemas; none of what a template declares for its inputs.
 
-use cartouche_templating::matches_pattern;
+use cartouche_language::matches_pattern;
 
 use super::Schema;
 

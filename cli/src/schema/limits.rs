@@ -1,6 +1,6 @@
 //! What a value of the right type must keep to.
 
-use cartouche_templating::{NumberLimit, count_breach, fits_format, matches_pattern};
+use cartouche_language::{NumberLimit, count_breach, fits_format, matches_pattern};
 use serde_json::{Number, Value};
 
 use super::{Member, Schema, partial::Partial};

@@ -1,6 +1,6 @@
 //! Where a path may lead in a kind, before there is an object.
 
-use cartouche_templating::syntax::{PathStep, To};
+use cartouche_language::syntax::{PathStep, To};
 
 use super::{Member, Schema};
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use cartouche_templating::Segment;
+use cartouche_language::Segment;
 use serde_json::{Map, Value};
 
 /// A value and the bytes that it stands on. Objects and arrays written over several lines stand where

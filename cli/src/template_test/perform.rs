@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use cartouche_templating::{Diagnostic, Template};
+use cartouche_language::Diagnostic;
+use cartouche_templating::Template;
 use serde_json::{Value, json};
 
 use crate::template_test::{

@@ -7,7 +7,8 @@ mod shell;
 
 use std::ops::Range;
 
-use cartouche_templating::{Context, syntax};
+use cartouche_language::syntax;
+use cartouche_templating::Context;
 use serde_json::Value;
 
 use super::{secrets, subject};

@@ -1,9 +1,8 @@
 //! Runnables that select other Runnables, to read their outputs. Files do not hold outputs, but the template
 //! of the other one says which there will be.
 
-use cartouche_templating::suggestion;
-use cartouche_templating::{
-    Diagnostic,
+use cartouche_language::{
+    Diagnostic, suggestion,
     syntax::{self, PathStep, To},
 };
 use serde_json::Value;

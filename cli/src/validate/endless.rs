@@ -1,9 +1,9 @@
 //! Runs that never end, or never begin, as they are written: the API server takes them all.
 
+use cartouche_language::suggestion;
 use cartouche_templating::{
     Template,
     kinds::{self, HealthFrom},
-    suggestion,
 };
 
 use serde_json::Value;

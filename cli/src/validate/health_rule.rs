@@ -1,7 +1,8 @@
 //! What of a healthRule no run of a kind can meet, as the schema of that kind says. Of the kinds that are known without one,
 //! the engine says it.
 
-use cartouche_templating::{Template, kinds, suggestion, syntax};
+use cartouche_language::{suggestion, syntax};
+use cartouche_templating::{Template, kinds};
 use serde_json::Value;
 
 use crate::{

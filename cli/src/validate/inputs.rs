@@ -2,13 +2,14 @@
 
 use std::slice;
 
-use cartouche_protocol::diagnosis::Fault;
-use cartouche_templating::suggestion;
-use cartouche_templating::{
-    Diagnostic, DiagnosticKind, Draft, Root,
+use cartouche_language::{
+    Diagnostic, DiagnosticKind, Root,
     explained::unescaped_dots,
+    suggestion,
     syntax::{self, PathStep, To},
 };
+use cartouche_protocol::diagnosis::Fault;
+use cartouche_templating::Draft;
 use serde_json::Value;
 
 use super::{secrets, shape};

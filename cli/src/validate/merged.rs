@@ -1,6 +1,6 @@
 //! Fields that a profile merges into pods and into runs of a kind, and that these do not have.
 
-use cartouche_templating::syntax;
+use cartouche_language::syntax;
 use serde_json::Value;
 
 use super::{knowledge::Knowledge, shape};

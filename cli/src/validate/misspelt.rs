@@ -1,7 +1,7 @@
 //! Objects that were to be Runnables or templates, and are passed over as something else.
 
 use cartouche_crds::{API_VERSION, GROUP};
-use cartouche_templating::suggestion;
+use cartouche_language::suggestion;
 
 use crate::{
     finding::{Finding, Rule},

@@ -1,7 +1,7 @@
 //! Names and labels that the API server refuses.
 
 use cartouche_crds::is_dns_subdomain;
-use cartouche_templating::{is_label_key, is_label_value, syntax};
+use cartouche_language::{is_label_key, is_label_value, syntax};
 use serde_json::Value;
 
 use super::{refused::Refused, restart_policy};

@@ -1,6 +1,6 @@
 //! A template that says no apiVersion, no kind or neither.
 
-use cartouche_templating::{Diagnostic, DiagnosticKind, suggestion};
+use cartouche_language::{Diagnostic, DiagnosticKind, suggestion};
 
 use super::problem::problem_finding;
 use crate::{

@@ -1,6 +1,6 @@
 //! Labels and annotations of a run that an input makes something else than texts.
 
-use cartouche_templating::{Diagnostic, DiagnosticKind, Root, syntax};
+use cartouche_language::{Diagnostic, DiagnosticKind, Root, syntax};
 
 use super::{secrets, shape, subject};
 use crate::{

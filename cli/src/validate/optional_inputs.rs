@@ -1,6 +1,6 @@
 //! Inputs that may be left out, and that the template cannot do without.
 
-use cartouche_templating::syntax;
+use cartouche_language::syntax;
 use serde_json::Value;
 
 use crate::{

@@ -1,10 +1,11 @@
 //! Outputs and health rules that find nothing in any run.
 
-use cartouche_templating::{
-    Diagnostic, Draft, Root, TERMINATION_MESSAGE, Template,
+use cartouche_language::{
+    Diagnostic, Root, TERMINATION_MESSAGE,
     explained::{beside_status, unescaped_dots},
-    kinds, suggestion, syntax,
+    suggestion, syntax,
 };
+use cartouche_templating::{Draft, Template, kinds};
 
 use super::tags::describe;
 use crate::{

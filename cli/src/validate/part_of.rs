@@ -1,6 +1,6 @@
 //! Tags that take a part of an input that has no such parts.
 
-use cartouche_templating::syntax::PathStep;
+use cartouche_language::syntax::PathStep;
 use serde_json::Value;
 
 use crate::source::{Document, Segment};

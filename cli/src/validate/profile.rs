@@ -1,6 +1,6 @@
 //! What is wrong with profiles, and what no template has of what they speak of.
 
-use cartouche_templating::suggestion;
+use cartouche_language::suggestion;
 
 use super::{
     keys, knowledge::Knowledge, merged, names, pod_spec, policy, profile_rules, shape, ties,

@@ -1,12 +1,12 @@
 //! Rules of profiles that match nothing of the files, and Runnables that no profile of the files matches.
 
 use cartouche_crds::{ClusterRunProfileSpec, ProfileRule};
+use cartouche_language::suggestion;
 use cartouche_protocol::{
     diagnosis::Unchosen,
     facts::{RunnableFacts, subject},
     profiles::{Candidate, Labels, Subject, choose, cure_of_miss, misses, rank},
 };
-use cartouche_templating::suggestion;
 use serde_json::Value;
 
 use crate::{

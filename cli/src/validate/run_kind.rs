@@ -1,9 +1,9 @@
 //! Whether the object that a template makes can be one of its kind.
 
-use cartouche_templating::suggestion;
+use cartouche_language::{suggestion, syntax};
 use std::rc::Rc;
 
-use cartouche_templating::{Template, is_own_kind, syntax};
+use cartouche_templating::{Template, is_own_kind};
 
 use super::{knowledge::Knowledge, shape, tags};
 use crate::{

@@ -1,12 +1,12 @@
 //! What a Runnable and its template make together.
 
-use cartouche_templating::suggestion;
-use std::collections::HashSet;
-
-use cartouche_templating::{
-    Attempt, Context, Diagnostic, Root, explained, list_of_argo,
+use cartouche_language::{
+    Diagnostic, Root, explained, suggestion,
     syntax::{self, PathStep, To},
 };
+use std::collections::HashSet;
+
+use cartouche_templating::{Attempt, Context, list_of_argo};
 use serde_json::Value;
 
 use super::{

@@ -1,6 +1,6 @@
 //! Tags that read inputs from Secrets: references, which are easily taken for the values.
 
-use cartouche_templating::syntax::{self, To};
+use cartouche_language::syntax::{self, To};
 
 use crate::{
     finding::{Finding, Rule},

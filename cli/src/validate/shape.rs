@@ -1,7 +1,7 @@
 //! Fields that an object of ours has and its kind has not, or in another shape.
 
 use cartouche_crds::{API_VERSION, BESIDE_TEMPLATE, TO_BESIDE_TEMPLATE};
-use cartouche_templating::TypeCure;
+use cartouche_language::TypeCure;
 use serde_json::Value;
 
 use crate::{

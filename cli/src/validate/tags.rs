@@ -1,8 +1,8 @@
 //! Tags that read fields that cannot be there.
 
-use cartouche_templating::suggestion;
-use cartouche_templating::{
+use cartouche_language::{
     explained::unescaped_dots,
+    suggestion,
     syntax::{self, PathStep},
 };
 

@@ -4,7 +4,7 @@ use cartouche_crds::{
     APPROVED_ANNOTATION, Approval, GROUP, PROFILE_REFRESH_ANNOTATION, REJECTED_ANNOTATION,
     RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RETRY_NOW_ANNOTATION,
 };
-use cartouche_templating::suggestion;
+use cartouche_language::suggestion;
 use serde_json::Value;
 
 use crate::{

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use cartouche_templating::{
+use cartouche_language::{
     Consequence, Unmet, Warning, WarningKind, foreign_tag,
-    kinds::has_tags_of_tekton,
     syntax::{self, ESCAPE, UnclosedTag},
 };
+use cartouche_templating::kinds::has_tags_of_tekton;
 
 use serde_json::Value;
 

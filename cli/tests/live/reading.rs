@@ -6,7 +6,7 @@ mod kubectl;
 mod scalars;
 
 use anyhow::{Result, ensure};
-use cartouche_templating::short_hash;
+use cartouche_language::short_hash;
 use serde_json::Value;
 
 use by_chance::Chance;

@@ -1,9 +1,7 @@
 //! Suggestion of the kind that was probably meant by one that is not served.
 
-use cartouche_templating::{
-    kinds::{KnownKind, all},
-    suggestion,
-};
+use cartouche_language::suggestion;
+use cartouche_templating::kinds::{KnownKind, all};
 
 use super::{DiscoveryError, Kinds};
 use crate::lock::lock;

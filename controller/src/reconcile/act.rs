@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use cartouche_crds::{HistoryEntry, RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RunPhase};
+use cartouche_language::bounds::{LIGHT, MAX_WEIGHT};
 use cartouche_protocol::{
     category::Category,
     evaluate::fetched_run,
@@ -11,7 +12,6 @@ use cartouche_protocol::{
     object::Object,
     reconcile_error::ReconcileError,
 };
-use cartouche_templating::bounds::{LIGHT, MAX_WEIGHT};
 use serde_json::Value;
 
 use super::{

@@ -2,8 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use cartouche_language::Hashing;
 use cartouche_protocol::ledger::BreakerLimits;
-use cartouche_templating::Hashing;
 use kube::runtime::reflector::Store;
 
 use crate::{

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use cartouche_language::{Diagnostics, is_label_value};
 use cartouche_protocol::diagnosis::{Denied, Diagnosis, Fault, Who, placed};
-use cartouche_templating::{Diagnostics, is_label_value};
 use serde_json::Value;
 
 use super::reconciliation::Reconciliation;

@@ -6,6 +6,7 @@ use cartouche_crds::{
     BESIDE_TEMPLATE, CurrentRun, PinnedProfile, RERUN_REQUEST_ANNOTATION, RerunRequest,
     TO_BESIDE_TEMPLATE,
 };
+use cartouche_language::{Owner, weight::weight};
 use cartouche_protocol::{
     category::Category,
     evaluate::fetched_run,
@@ -14,7 +15,7 @@ use cartouche_protocol::{
     object::Object,
     reconcile_error::{ReconcileError, Requeue},
 };
-use cartouche_templating::{Owner, Rendered, Stamp, kinds::holds_secrets, stamp, weight::weight};
+use cartouche_templating::{Rendered, Stamp, kinds::holds_secrets, stamp};
 use kube::ResourceExt;
 use serde_json::{Value, json};
 

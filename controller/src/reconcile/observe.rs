@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, fmt::Display, sync::Arc};
 
 use cartouche_crds::{API_VERSION, GROUP};
+use cartouche_language::{Diagnostics, weight::weight};
 use cartouche_protocol::{
     category::Category,
     compiled::Compiled,
@@ -14,9 +15,7 @@ use cartouche_protocol::{
     policy::{Asks, Policy},
     reconcile_error::{ReconcileError, Requeue},
 };
-use cartouche_templating::{
-    Context, Diagnostics, Rendered, Sourced, StampError, Template, weight::weight,
-};
+use cartouche_templating::{Context, Rendered, Sourced, StampError, Template};
 use serde_json::{Value, json};
 
 use super::{

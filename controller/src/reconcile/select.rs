@@ -3,15 +3,15 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use cartouche_crds::Selector;
+use cartouche_language::{
+    bounds::{MAX_CONTEXT_BYTES, json_bytes_within},
+    wrong_label,
+};
 use cartouche_protocol::{
     category::Category,
     diagnosis::Diagnosis,
     facts::WatchState,
     reconcile_error::{ReconcileError, Requeue},
-};
-use cartouche_templating::{
-    bounds::{MAX_CONTEXT_BYTES, json_bytes_within},
-    wrong_label,
 };
 use serde_json::Value;
 

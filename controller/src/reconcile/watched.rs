@@ -6,6 +6,7 @@ use std::{
 };
 
 use cartouche_crds::RUNNABLE_NAME_LABEL;
+use cartouche_language::label_value;
 use cartouche_protocol::{
     category::Category,
     diagnosis::Diagnosis,
@@ -15,7 +16,6 @@ use cartouche_protocol::{
     reconcile_error::{ReconcileError, Requeue},
     told::bounded,
 };
-use cartouche_templating::label_value;
 
 use super::reconciliation::Reconciliation;
 use crate::{

@@ -6,11 +6,11 @@ use std::{
 };
 
 use cartouche_crds::{RUNNABLE_NAME_LABEL, Runnable};
+use cartouche_language::controlling_runnable;
 use cartouche_protocol::{
     evaluate::{current_sequence, digested, is_relevant},
     ledger::{CachedRun, FetchedRun, OutputsDigest, RunIdentity},
 };
-use cartouche_templating::controlling_runnable;
 use futures::StreamExt;
 use k8s_openapi::jiff::Timestamp;
 use kube::{

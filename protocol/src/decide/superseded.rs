@@ -1,7 +1,7 @@
 //! Follows earlier runs that had not ended when they were superseded. Their first result is final.
 
 use cartouche_crds::{ConcurrencyPolicy, HistoryEntry, RunResult};
-use cartouche_templating::bounds::LIGHT;
+use cartouche_language::bounds::LIGHT;
 use k8s_openapi::jiff::SignedDuration;
 
 use super::{Step, current_run::DELETED_UNFINISHED};

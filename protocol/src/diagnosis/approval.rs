@@ -3,7 +3,7 @@
 use std::fmt;
 
 use cartouche_crds::{APPROVED_ANNOTATION, Approval, Rejection};
-use cartouche_templating::MADE_HASH_VERSION;
+use cartouche_language::MADE_HASH_VERSION;
 
 use super::Diagnosis;
 

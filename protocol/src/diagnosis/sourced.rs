@@ -1,7 +1,7 @@
 //! Cures for an input with a wrong value that comes from another object. Pure.
 
 use cartouche_crds::{InputSource, ReadAs};
-use cartouche_templating::{Diagnostic, DiagnosticKind, Root, Segment, explained, syntax};
+use cartouche_language::{Diagnostic, DiagnosticKind, Root, Segment, explained, syntax};
 
 use crate::references::{SourceKind, SourceObject, key};
 

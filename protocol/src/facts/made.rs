@@ -3,9 +3,8 @@
 use std::borrow::Cow;
 
 use cartouche_crds::{CurrentRun, PinnedProfile};
-use cartouche_templating::{
-    Context, Diagnostic, Diagnostics, Profile, Rendered, RunFacts, contains,
-};
+use cartouche_language::{Diagnostic, Diagnostics, RunFacts};
+use cartouche_templating::{Context, Profile, Rendered, contains};
 use serde_json::Value;
 
 use super::{Facts, Rendering, RunnableFacts};

@@ -1,7 +1,7 @@
 //! Pending changes: comparison of the ledger with what is rendered.
 
 use cartouche_crds::{RunPhase, last_answered};
-use cartouche_templating::Hashes;
+use cartouche_language::Hashes;
 
 use super::{Ledger, is_withdrawn, stop::was_replaced};
 

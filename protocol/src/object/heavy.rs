@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cartouche_templating::{
+use cartouche_language::{
     bounds::MAX_WEIGHT,
     weight::{most_weight, weight, weight_of_levels},
 };

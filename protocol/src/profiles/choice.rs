@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cartouche_crds::{ClusterRunProfileSpec, ProfileRule, selects};
-use cartouche_templating::suggestion;
+use cartouche_language::suggestion;
 
 use crate::diagnosis::Unchosen;
 

@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use cartouche_crds::{ClusterRunProfile, ClusterRunProfileSpec, ProfileVersion};
-use cartouche_templating::{Diagnostics, Profile};
+use cartouche_language::Diagnostics;
+use cartouche_templating::Profile;
 use k8s_openapi::jiff::Timestamp;
 
 use super::Candidate;

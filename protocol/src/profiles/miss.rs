@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt};
 
 use cartouche_crds::{ProfileRule, selects};
-use cartouche_templating::suggestion;
+use cartouche_language::suggestion;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
 use super::{

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cartouche_crds::{SINK_OF_ANNOTATION, SINK_SEQUENCE_ANNOTATION};
-use cartouche_templating::{Owner, owner_reference, weight::weight};
+use cartouche_language::{Owner, owner_reference, weight::weight};
 use k8s_openapi::ByteString;
 use serde_json::{Map, Value, json};
 

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use cartouche_crds::{
     InputSource, MAX_LABELS, MAX_SOURCES, is_config_map_key, is_dns_label, is_dns_subdomain,
 };
-use cartouche_templating::{given_twice, wrong_label, wrong_path};
+use cartouche_language::wrong_label;
+use cartouche_templating::{given_twice, wrong_path};
 use serde_json::Value;
 
 use super::{NoInputs, fault};

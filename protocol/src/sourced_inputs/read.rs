@@ -6,12 +6,12 @@ use std::{
 };
 
 use cartouche_crds::{InputSource, ReadAs, Runnable, SensitiveOutput};
-use cartouche_templating::{
-    Fields, NoValue,
+use cartouche_language::{
     bounds::{MAX_WEIGHT, takes},
-    is_run, secret_mark,
+    is_run,
     weight::{weight, weight_of_text},
 };
+use cartouche_templating::{Fields, NoValue, secret_mark};
 use serde_json::{Map, Value, json};
 
 use super::there::kept;

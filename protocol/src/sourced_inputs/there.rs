@@ -1,7 +1,7 @@
 //! Hints for a missing key or output: the names that the object has. Pure.
 
 use cartouche_crds::RunnableStatus;
-use cartouche_templating::suggestion;
+use cartouche_language::suggestion;
 use serde_json::Value;
 
 use super::{RunnableRead, SourceRead, Wrong, absent, fault};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cartouche_crds::HistoryEntry;
-use cartouche_templating::Hashes;
+use cartouche_language::Hashes;
 
 use crate::{
     ledger::{Change, Ledger},

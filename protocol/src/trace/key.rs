@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt};
 
-use cartouche_templating::short_hash;
+use cartouche_language::short_hash;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

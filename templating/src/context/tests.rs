@@ -1,9 +1,9 @@
 mod paths;
 mod tags;
 
+use cartouche_language::{TagError, bounds::is_shallow};
+
 use super::*;
-use crate::bounds::is_shallow;
-use crate::tag_error::TagError;
 
 /// The copy of the manifest that kubectl keeps.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";

@@ -5,9 +5,8 @@
 //! `managedFields`), by which a run would cause the next one.
 
 use cartouche_crds::API_VERSION;
+use cartouche_language::readable::is_own_annotation;
 use serde_json::Value;
-
-use crate::readable::is_own_annotation;
 
 /// The copy of the manifest that kubectl keeps.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";

@@ -1,11 +1,11 @@
 //! Built-in rules for the health of a kind, for a run without a `Succeeded` condition.
 
+use cartouche_language::object::{holding, text};
 use serde_json::Value;
 
 use super::ALWAYS_HEALTHY;
 use crate::{
     kinds::{self, HealthFrom, PodsOf},
-    object::{holding, text},
     pods::{self, PodsWords},
     verdict::{Health, Verdict},
 };

@@ -1,11 +1,11 @@
 //! The end of a run, from its object.
 
+use cartouche_language::object::{SUCCEEDED, conditions, holding, text};
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
 use crate::{
     kinds::{self, HealthFrom, PodsOf},
-    object::{SUCCEEDED, conditions, holding, text},
     verdict::Verdict,
 };
 

@@ -1,16 +1,18 @@
 //! The rule that judges a run, and the part of it that the run does not meet yet: for people who wait for it.
 
 use cartouche_crds::{ConditionMatch, FieldOperator};
+use cartouche_language::{
+    bounds::Work,
+    explained,
+    object::{SUCCEEDED, conditions, text},
+    path::shown,
+};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::rule::{CompiledRule, Field, Matches};
 use crate::{
-    bounds::Work,
-    explained,
     kinds::{self, HealthFrom},
-    object::{SUCCEEDED, conditions, text},
-    path::shown,
     verdict::{Health, Verdict},
 };
 

@@ -3,17 +3,17 @@
 use cartouche_crds::{
     ConditionMatch, FieldMatch, FieldOperator, HealthMatchRule, HealthRule, MultiMatch,
 };
-use serde_json::Value;
-
-use super::{ALWAYS_HEALTHY, by_condition};
-use crate::{
+use cartouche_language::{
+    Diagnostic, DiagnosticKind,
     bounds::{self, Work},
-    diagnostic::{Diagnostic, DiagnosticKind},
     json_text,
     object::{conditions, text},
     path::{Path, shown},
-    verdict::{Health, Verdict},
 };
+use serde_json::Value;
+
+use super::{ALWAYS_HEALTHY, by_condition};
+use crate::verdict::{Health, Verdict};
 
 const MATCHED_CONDITION: &str = "MatchedCondition";
 const MATCHED_FIELD: &str = "MatchedField";

@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 mod judged;
 mod unmet;
 
+use cartouche_language::Diagnostic;
+
 use super::*;
-use crate::diagnostic::Diagnostic;
 
 fn rule(rule: Value) -> CompiledRule {
     let rule: HealthRule = serde_json::from_value(rule).unwrap();

@@ -1,15 +1,12 @@
 //! Parts of a `healthRule` that no run of a known kind can ever meet.
 
 use cartouche_crds::{ConditionMatch, FieldMatch, FieldOperator, HealthMatchRule, HealthRule};
+use cartouche_language::{
+    Consequence, Root, Segment, Unmet, Warning, WarningKind, path::Path, suggestion,
+};
 use serde_json::Value;
 
-use crate::{
-    diagnostic::{Root, Segment},
-    kinds::{self, KnownKind, PodsOf},
-    path::Path,
-    suggestion,
-    warning::{Consequence, Unmet, Warning, WarningKind},
-};
+use crate::kinds::{self, KnownKind, PodsOf};
 
 const RULE: &str = "healthRule";
 const STATUS: &str = "status";

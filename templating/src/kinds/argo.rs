@@ -1,12 +1,12 @@
 //! Argo Workflows.
 
+use cartouche_language::object::text;
 use serde_json::Value;
 
 use super::{
     Cancel, HealthFrom, KnownKind, OutputSource, PodsOf, Queue, Shows, Standing, Watch, Works,
     queue::since,
 };
-use crate::object::text;
 
 pub(super) const KINDS: &[KnownKind] = &[KnownKind {
     group: "argoproj.io",

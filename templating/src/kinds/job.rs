@@ -1,5 +1,6 @@
 //! Jobs of Kubernetes.
 
+use cartouche_language::object::{holding, text};
 use serde_json::Value;
 
 use super::{
@@ -7,10 +8,7 @@ use super::{
     Watch, Works,
     queue::{any_success, since},
 };
-use crate::{
-    object::{holding, text},
-    verdict::Verdict,
-};
+use crate::verdict::Verdict;
 
 /// Labels by which a Job finds its pods. The last part of each names its value.
 pub const JOB_LABELS: [&str; 4] = [

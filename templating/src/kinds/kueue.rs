@@ -4,10 +4,10 @@
 //! of pods of a Job that permits it. New entries of maps, such as `nodeSelector`, do not matter for a comparison,
 //! so only lists and numbers are named here.
 
+use cartouche_language::object::text;
 use serde_json::Value;
 
 use super::known;
-use crate::object::text;
 
 /// Label with the name of an object's queue.
 const QUEUE_NAME: &str = "kueue.x-k8s.io/queue-name";

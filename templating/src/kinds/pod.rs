@@ -1,12 +1,12 @@
 //! Pods, which can be runs without any engine.
 
+use cartouche_language::object::{holding, text};
 use serde_json::Value;
 
 use super::{
     Cancel, HealthFrom, KnownKind, OutputSource, PodsOf, Queue, RestartPolicy, Shows, Standing,
     Watch, Works, queue::any_success,
 };
-use crate::object::{holding, text};
 
 pub(super) const KINDS: &[KnownKind] = &[KnownKind {
     group: "",

@@ -1,6 +1,6 @@
 //! Location of the pods in objects of each kind that has some.
 
-use crate::object::group;
+use cartouche_language::object::group;
 
 /// Location of the pods in an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,11 +3,11 @@
 //! Kueue and others hold a run by a field of its own kind, and admit it, or evict it, by the same field. Such a
 //! run is at work for the order of runs, but not for the clock.
 
+use cartouche_language::object::text;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
 use super::known;
-use crate::object::text;
 
 /// The way in which a queue holds runs of a kind.
 #[derive(Clone, Copy, Debug)]

@@ -1,12 +1,12 @@
 //! Tekton Pipelines: its runs, and the kinds that selectors name.
 
+use cartouche_language::object::{SUCCEEDED, text};
 use serde_json::Value;
 
 use super::{
     Cancel, HealthFrom, KnownKind, OutputSource, PodsOf, Queue, Shows, Standing, Watch, Works,
     queue::{any_success, since},
 };
-use crate::object::{SUCCEEDED, text};
 
 /// Returns true for the kinds of Tekton whose `spec.params` have values, in any version.
 #[must_use]

@@ -1,13 +1,10 @@
 //! Checks of a profile that are independent of the run.
 
 use cartouche_crds::{GROUP, ProfilePatch};
+use cartouche_language::{Diagnostic, DiagnosticKind, Segment, own_metadata::STRIPPED_METADATA};
 use serde_json::{Map, Value};
 
 use super::{POD_TEMPLATE, Shape, Walk};
-use crate::{
-    diagnostic::{Diagnostic, DiagnosticKind, Segment},
-    own_metadata::STRIPPED_METADATA,
-};
 
 /// Metadata that only the template of a run may set.
 const OF_THE_RUN: [&str; 3] = ["name", "generateName", "namespace"];

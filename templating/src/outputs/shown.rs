@@ -2,13 +2,11 @@
 
 use std::sync::LazyLock;
 
-use crate::{
-    diagnostic::{Diagnostic, DiagnosticKind, Root, Segment, fields},
-    failure_outputs::FailureOutputs,
-    health::CompiledRule,
-    path::Path,
-    roots::TERMINATION_MESSAGE,
+use cartouche_language::{
+    Diagnostic, DiagnosticKind, Root, Segment, TERMINATION_MESSAGE, diagnostic::fields, path::Path,
 };
+
+use crate::{failure_outputs::FailureOutputs, health::CompiledRule};
 
 use super::Outputs;
 

@@ -3,10 +3,10 @@
     reason = "values are written in the calls"
 )]
 
+use cartouche_language::bounds::MAX_OUTPUTS;
 use serde_json::json;
 
 use super::*;
-use crate::bounds::MAX_OUTPUTS;
 use crate::failure_outputs::FailureOutputs;
 
 fn outputs(declared: &[(&str, &str)]) -> Outputs {

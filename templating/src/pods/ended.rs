@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cartouche_language::object::text;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
@@ -9,7 +10,7 @@ use super::{
     MAY_BE_PROBE, NAME_BYTES, Said, conditions_of, containers, last, name, reason_and_words,
     remedy::is_disruption, short, start, waiting::goes_on,
 };
-use crate::{object::text, run_reason::RunReason};
+use crate::run_reason::RunReason;
 
 /// Exit codes of killed containers: by SIGKILL, and by SIGTERM.
 const KILLED: [i64; 2] = [137, 143];

@@ -1,9 +1,10 @@
 //! Memory limits with which no container can begin.
 
+use cartouche_language::object::text;
 use serde_json::Value;
 
 use super::{NAME_BYTES, Said, TOO_LITTLE, name, short};
-use crate::{object::text, run_reason::RunReason};
+use crate::run_reason::RunReason;
 
 /// Bytes below which a limit was probably meant in another unit: no process needs so little.
 const LEAST: f64 = 64.0 * 1024.0;

@@ -1,10 +1,11 @@
 //! Reports about a Job that should have created pods and has none.
 
+use cartouche_language::CLOCKS;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
 use super::{Said, event::cure_of_event, start};
-use crate::{clocks::CLOCKS, run_reason::RunReason};
+use crate::run_reason::RunReason;
 
 const NO_POD: &str = " has made no pod yet: ";
 const CAUSES: &str = "see what the events of the Job say (`kubectl describe job`): mostly it is a quota, Pod Security or a ServiceAccount that is missing";

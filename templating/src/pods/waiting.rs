@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use cartouche_language::object::text;
 use serde_json::Value;
 
 use super::{
@@ -9,7 +10,7 @@ use super::{
     STILL_RUNS, Said, conditions_of, containers, ended::has_begun, memory::too_little, name,
     reason_and_words, short, start,
 };
-use crate::{object::text, run_reason::RunReason};
+use crate::run_reason::RunReason;
 
 /// Containers that serve others, and run until they are stopped, by the names that their injectors give them.
 const SIDECARS: [&str; 10] = [

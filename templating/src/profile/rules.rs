@@ -1,12 +1,8 @@
 //! Checks of a profile's rules.
 
 use cartouche_crds::{ClusterRunProfileSpec, ProfileRule, is_dns_subdomain};
+use cartouche_language::{Diagnostic, DiagnosticKind, Root, Segment, is_label_key, is_label_value};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
-
-use crate::{
-    diagnostic::{Diagnostic, DiagnosticKind, Root, Segment},
-    name::{is_label_key, is_label_value},
-};
 
 /// Returns all problems of the rules, by path. A selector with a problem selects nothing.
 pub(super) fn check(spec: &ClusterRunProfileSpec) -> Vec<Diagnostic> {

@@ -3,8 +3,10 @@
     reason = "values are written in the calls"
 )]
 
+use cartouche_language::RunFacts;
+
 use super::*;
-use crate::{Context, RunFacts, Template};
+use crate::{Context, Template};
 
 fn spec(spec: Value) -> ClusterRunProfileSpec {
     serde_json::from_value(spec).unwrap()

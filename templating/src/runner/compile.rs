@@ -1,20 +1,19 @@
 //! Checks and compilation of a template's files.
 
 use cartouche_crds::{Runner, RunnerFile};
+use cartouche_language::{
+    Diagnostic, DiagnosticKind, Diagnostics,
+    bounds::{self, MAX_TEMPLATE_BYTES},
+    open::Holder,
+    tag,
+};
 use serde_json::Value;
 
 use super::{
     ARGS_PATH, CONTEXT_PATH, CompiledRunner, File, context::ContextParts, field, file,
     without_pods, wrong,
 };
-use crate::{
-    body::Body,
-    bounds::{self, MAX_TEMPLATE_BYTES},
-    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics},
-    kinds,
-    open::Holder,
-    tag,
-};
+use crate::{body::Body, kinds};
 
 const TAG_IN_PATH: &str =
     "it holds a tag, and a path is taken as it is written: write the path as it is to be";

@@ -3,18 +3,14 @@
 use cartouche_crds::{
     LONGEST_DURATION, RUNNER_CONTEXT_ANNOTATION, Runner, SHORTEST_DURATION, duration, plain_json,
 };
+use cartouche_language::{
+    Diagnostic, DiagnosticKind, OpenPlace, Segment, json_text, open::Holder, owner_reference,
+    syntax,
+};
 use serde_json::{Value, json};
 
 use super::{Content, annotations, field, render, wrong};
-use crate::{
-    body::Body,
-    context::Context,
-    diagnostic::{Diagnostic, DiagnosticKind, Segment},
-    json_text, kinds,
-    open::{Holder, OpenPlace},
-    owner::owner_reference,
-    syntax,
-};
+use crate::{body::Body, context::Context, kinds};
 
 /// The duration of no timeout, in the notation of Go.
 const NO_TIMEOUT: &str = "0s";

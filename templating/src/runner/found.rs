@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use cartouche_language::Segment;
 use serde_json::Value;
 
 use super::{pod::VOLUME, to_annotations};
-use crate::diagnostic::Segment;
 
 /// A file of a run, and the annotation that contains it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,13 +1,13 @@
 //! Checks of a template's files against the pod in the template.
 
 use cartouche_crds::{RUNNER_ARGS_ANNOTATION, RUNNER_CONTEXT_ANNOTATION, RUNNER_FILE_ANNOTATION};
+use cartouche_language::{Diagnostic, syntax};
 use serde_json::{Map, Value};
 
 use super::{
     ARGS_PATH, ARGS_VARIABLE, CONTEXT_PATH, CONTEXT_VARIABLE, CompiledRunner, Content, Made,
     pod::Pod,
 };
-use crate::{diagnostic::Diagnostic, syntax};
 
 const NAME: &str = "name";
 

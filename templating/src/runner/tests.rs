@@ -5,10 +5,11 @@
 
 mod refused;
 
+use cartouche_language::RunFacts;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{Profile, Rendered, RunFacts, Template};
+use crate::{Profile, Rendered, Template};
 
 const FACTS: RunFacts<'static> = RunFacts {
     name: "x-7",

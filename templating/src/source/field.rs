@@ -1,9 +1,9 @@
 //! A field of an object, as an input. Pure.
 
+use cartouche_language::{bounds::Work, path::Path};
 use serde_json::Value;
 
 use super::Room;
-use crate::{bounds::Work, path::Path};
 
 /// Reason for which a path yields no value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]

@@ -258,7 +258,7 @@ fn an_unknown_input_is_given_and_leaves_open_what_reads_it() {
     let open: Vec<String> = attempt
         .open
         .iter()
-        .map(|at| crate::field_path(at))
+        .map(|at| cartouche_language::field_path(at))
         .collect();
     assert_eq!(open, ["data.all", "data.cpu"]);
 }

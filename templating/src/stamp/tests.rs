@@ -87,10 +87,13 @@ fn what_cartouche_sets_is_what_the_constants_name() {
         names.sort();
         names
     };
-    assert_eq!(keys("labels"), sorted(&crate::own_metadata::OWN_LABELS));
+    assert_eq!(
+        keys("labels"),
+        sorted(&cartouche_language::own_metadata::OWN_LABELS)
+    );
     assert_eq!(
         keys("annotations"),
-        sorted(&crate::own_metadata::OWN_ANNOTATIONS)
+        sorted(&cartouche_language::own_metadata::OWN_ANNOTATIONS)
     );
 }
 

@@ -6,17 +6,17 @@
 
 use std::collections::HashSet;
 
-use serde_json::Value;
-
-use super::{CompiledRunner, Template, input, leading_steps};
-use crate::{
+use cartouche_language::{
+    Segment,
     bounds::Work,
-    context::Context,
-    diagnostic::Segment,
     json_text,
     path::{Path, shown},
     tag::{Leaf, Piece},
 };
+use serde_json::Value;
+
+use super::{CompiledRunner, Template, input, leading_steps};
+use crate::context::Context;
 
 /// Maximum number of values that are reported for one run.
 const MOST: usize = 3;

@@ -1,12 +1,12 @@
 //! A template that may have errors, for tools that report all of them at once.
 
 use cartouche_crds::ClusterRunTemplateSpec;
+use cartouche_language::{Diagnostic, DiagnosticKind, Root, Segment};
 use serde_json::Value;
 
 use super::{Template, input, leading_steps, leads_to};
 use crate::{
     context::Context,
-    diagnostic::{Diagnostic, DiagnosticKind, Root, Segment},
     document::{self, check_rendered_size},
 };
 

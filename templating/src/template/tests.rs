@@ -14,10 +14,10 @@ mod sensitive;
 use std::collections::BTreeMap;
 
 use cartouche_crds::HealthRule;
+use cartouche_language::bounds::{MAX_RENDER_VISITS, MAX_RENDERED_BYTES};
 use serde_json::json;
 
 use super::*;
-use crate::bounds::{MAX_RENDER_VISITS, MAX_RENDERED_BYTES};
 
 fn template(data: Value) -> Value {
     let mut template = json!({

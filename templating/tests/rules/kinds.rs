@@ -14,8 +14,9 @@ use std::{
 };
 
 use cartouche_crds::Cancellation;
+use cartouche_language::TERMINATION_MESSAGE;
 use cartouche_templating::{
-    TERMINATION_MESSAGE, Template, Verdict, add_own_message, built_in_health, is_job,
+    Template, Verdict, add_own_message, built_in_health, is_job,
     kinds::{
         self, Cancel, HealthFrom, KnownKind, OutputSource, PodsOf, StopRequest, Watch,
         asked_to_stop, known, known_fields,

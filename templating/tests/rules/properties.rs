@@ -9,10 +9,8 @@
 use std::collections::BTreeMap;
 
 use cartouche_crds::ClusterRunTemplateSpec;
-use cartouche_templating::{
-    Context, Diagnostics, MAX_RUN_NAME, Owner, Rendered, Stamp, Template, contains, label_value,
-    name_suffix, stamp,
-};
+use cartouche_language::{Diagnostics, MAX_RUN_NAME, Owner, label_value, name_suffix};
+use cartouche_templating::{Context, Rendered, Stamp, Template, contains, stamp};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -52,7 +52,7 @@ impl Renderings {
     }
 
     fn rendered(&self, case: &Case) -> Result<Rendered, String> {
-        let said = |problems: cartouche_templating::Diagnostics| problems.to_string();
+        let said = |problems: cartouche_language::Diagnostics| problems.to_string();
         let template = Template::compile(&case.template).map_err(said)?;
         let selected = Some(self.object(&case.selected)).filter(|it| !it.is_null());
         let sources = case.sources.iter().map(|(name, (value, secret))| {

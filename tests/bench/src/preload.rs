@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use anyhow::{Context, Result};
 use cartouche_crds::FIELD_MANAGER;
-use cartouche_templating::name_suffix;
+use cartouche_language::name_suffix;
 use cartouche_tests::cluster::{Seen, eventually};
 use futures::{StreamExt, TryStreamExt, stream};
 use kube::Client;

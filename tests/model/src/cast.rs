@@ -6,8 +6,9 @@ use cartouche_crds::{
     CANCEL_REQUEST_ANNOTATION, ClusterRunTemplate, ClusterRunTemplateSpec, INPUT_HASH_ANNOTATION,
     RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL,
 };
+use cartouche_language::{HashVersion, Hashing, Owner};
 use cartouche_protocol::{compiled::Compiled, ledger::RunName};
-use cartouche_templating::{Context, HashVersion, Hashing, Owner, Rendered, Stamp, stamp};
+use cartouche_templating::{Context, Rendered, Stamp, stamp};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -161,7 +162,7 @@ impl Cast {
         }
         let hash = document.rendered.input_hash();
         if make.earlier_version {
-            hash.replacen(cartouche_templating::HASH_VERSION, EARLIER_VERSION, 1)
+            hash.replacen(cartouche_language::HASH_VERSION, EARLIER_VERSION, 1)
         } else {
             hash.to_owned()
         }

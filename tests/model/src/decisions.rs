@@ -10,6 +10,7 @@ use std::{
 use cartouche_crds::{
     Approval, HistoryEntry, RetentionPolicy, RunTemplateRef, Runnable, RunnableSpec, RunnableStatus,
 };
+use cartouche_language::HashVersion;
 use cartouche_protocol::{
     category::Category,
     decide::{Step, Waiting, decide, decide_without_rendering, may_report},
@@ -21,7 +22,6 @@ use cartouche_protocol::{
     retention::{retention, trimmed},
     status,
 };
-use cartouche_templating::HashVersion;
 use k8s_openapi::jiff::SignedDuration;
 
 use crate::{

@@ -9,9 +9,9 @@
 use std::collections::BTreeMap;
 
 use cartouche_crds::{ConcurrencyPolicy, CurrentRun, RunnableStatus, StopReason};
+use cartouche_language::HASH_VERSION;
 use cartouche_oracle::{Actor, Event, Known, Object, Past, Runnable, Served, Verb, Verdict};
 use cartouche_protocol::ledger::Change;
-use cartouche_templating::HASH_VERSION;
 use serde_json::json;
 
 use crate::{

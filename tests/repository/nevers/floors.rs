@@ -63,9 +63,8 @@ const OF_CRDS: [Floor; 3] = [
     floor!["definition", "runnable", "strict"],
 ];
 
-/// Templating by floors, the lowest first: texts, paths and sizes; the language of tags; engines and their
-/// runs; templates.
-const OF_TEMPLATING: [Floor; 4] = [
+/// The language of templates by floors, the lowest first: texts, paths and sizes; tags, and what is said of them.
+const OF_LANGUAGE: [Floor; 2] = [
     floor![
         "bounds",
         "clocks",
@@ -93,6 +92,10 @@ const OF_TEMPLATING: [Floor; 4] = [
         "tag_error",
         "warning",
     ],
+];
+
+/// Templating by floors, the lowest first: engines and their runs; templates.
+const OF_TEMPLATING: [Floor; 2] = [
     floor![
         "failure_outputs",
         "health",
@@ -145,9 +148,10 @@ const OF_PROTOCOL: [Floor; 6] = [
     floor!["advice", "decide", "pace", "process_state", "status"],
 ];
 
-/// The crates with floors.
-pub const FLOORS: [(&str, &[Floor]); 3] = [
+/// The crates whose modules stand on floors.
+pub const FLOORS: [(&str, &[Floor]); 4] = [
     ("crds", &OF_CRDS),
+    ("language", &OF_LANGUAGE),
     ("templating", &OF_TEMPLATING),
     ("protocol", &OF_PROTOCOL),
 ];

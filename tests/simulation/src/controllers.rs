@@ -13,7 +13,7 @@ use cartouche_controller::{
     metrics::Metrics,
     serve::{serve_over, unready},
 };
-use cartouche_templating::{HashVersion, Hashing};
+use cartouche_language::{HashVersion, Hashing};
 use clap::Parser;
 use http::Uri;
 use hyper::rt::ReadBufCursor;

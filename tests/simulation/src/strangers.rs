@@ -4,7 +4,7 @@
 use cartouche_crds::{
     INPUT_HASH_ANNOTATION, RUN_SEQUENCE_LABEL, RUNNABLE_NAME_LABEL, RUNNABLE_UID_LABEL,
 };
-use cartouche_templating::name_suffix;
+use cartouche_language::name_suffix;
 use serde_json::{Value, json};
 
 use crate::{

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use cartouche_crds::Runnable;
-use cartouche_templating::name_suffix;
+use cartouche_language::name_suffix;
 use cartouche_tests::cluster::Rights;
 use kube::{
     Api, ResourceExt,

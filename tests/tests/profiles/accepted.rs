@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::Result;
 use cartouche_crds::cluster_run_profile;
-use cartouche_templating::{Context, Owner, Profile, RunFacts, Stamp, Template, stamp};
+use cartouche_language::{Owner, RunFacts};
+use cartouche_templating::{Context, Profile, Stamp, Template, stamp};
 use cartouche_tests::{
     cluster::{Cluster, Seen, eventually},
     control_plane::Options,

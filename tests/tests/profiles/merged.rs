@@ -9,7 +9,8 @@ use std::{
     process::{Command, Stdio},
 };
 
-use cartouche_templating::{Context, Profile, RunFacts, Template};
+use cartouche_language::RunFacts;
+use cartouche_templating::{Context, Profile, Template};
 use cartouche_tests::{
     control_plane::{Part, Parts},
     progress::Progress,

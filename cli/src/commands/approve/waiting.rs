@@ -4,11 +4,11 @@ use anyhow::{anyhow, bail};
 use cartouche_crds::{
     APPROVED_ANNOTATION, Approval, ApprovalPolicy, REJECTED_ANNOTATION, Rejection, Runnable,
 };
+use cartouche_language::{HASH_VERSION, MADE_HASH_VERSION};
 use cartouche_protocol::{
     ledger::Due,
     policy::{Asks, Policy},
 };
-use cartouche_templating::{HASH_VERSION, MADE_HASH_VERSION};
 use kube::ResourceExt as _;
 
 use crate::{

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use cartouche_crds::{ClusterRunTemplate, RUNNABLE_NAME_LABEL, Runnable};
+use cartouche_language::label_value;
 use cartouche_protocol::ledger::{Ledger, ListedRun, RunIdentity, rebuild};
-use cartouche_templating::{Rendered, Template, contains, label_value};
+use cartouche_templating::{Rendered, Template, contains};
 use kube::{ResourceExt as _, api::ListParams};
 use serde_json::Value;
 

@@ -3,8 +3,9 @@
 mod pruned;
 
 use cartouche_crds::{ClusterRunTemplateSpec, GROUP};
+use cartouche_language::{Consequence, MAX_LABEL, Root, Warning, WarningKind};
 use cartouche_templating::{
-    Consequence, MAX_LABEL, Root, Template, Warning, WarningKind,
+    Template,
     kinds::{self, HealthFrom, KnownKind},
 };
 use serde_json::Value;

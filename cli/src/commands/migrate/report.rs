@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::bail;
-use cartouche_templating::{Context, Diagnostic, DiagnosticKind};
+use cartouche_language::{Diagnostic, DiagnosticKind};
+use cartouche_templating::Context;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! The templates and Runnables that a role is for.
 
-use cartouche_templating::suggestion;
+use cartouche_language::suggestion;
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},

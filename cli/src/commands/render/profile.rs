@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use anyhow::bail;
+use cartouche_language::suggestion;
 use cartouche_protocol::profiles::{KnownProfile, Labels};
-use cartouche_templating::suggestion;
 
 use super::RenderArgs;
 use crate::{

@@ -4,11 +4,11 @@
 mod bindings;
 
 use cartouche_crds::Runnable;
+use cartouche_language::suggestion;
 use cartouche_protocol::{
     category::Category,
     references::{SourceKind, SourceObject},
 };
-use cartouche_templating::suggestion;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, ServiceAccount};
 use kube::{Api, ResourceExt, api::ListParams};
 use serde::de::DeserializeOwned;

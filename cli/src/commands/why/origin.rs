@@ -1,6 +1,6 @@
 //! Which fields of a run come out of the object that a Runnable selects.
 
-use cartouche_templating::{
+use cartouche_language::{
     Segment,
     syntax::{self, steps},
 };

@@ -1,6 +1,6 @@
 //! Tags that were filled in when a run was made, put back where they stood.
 
-use cartouche_templating::{OpenPlace, RunFacts, syntax::Tag};
+use cartouche_language::{OpenPlace, RunFacts, syntax::Tag};
 use serde_json::Value;
 
 use crate::live::object_diff::pairs::{at_mut, steps_like};

@@ -164,7 +164,7 @@ impl Reader {
 
 #[cfg(test)]
 mod tests {
-    use cartouche_templating::syntax;
+    use cartouche_language::syntax;
 
     use super::*;
 

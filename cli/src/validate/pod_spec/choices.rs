@@ -1,6 +1,6 @@
 //! Words of which Kubernetes knows a few, and its schemas say none.
 
-use cartouche_templating::suggestion;
+use cartouche_language::suggestion;
 
 use super::{Fault, Part, Pod};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cartouche_templating::suggestion;
+use cartouche_language::suggestion;
 use serde_json::json;
 
 use super::{Fault, Part, Pod};

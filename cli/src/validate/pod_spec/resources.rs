@@ -1,6 +1,6 @@
 //! Requests and limits of containers.
 
-use cartouche_templating::suggestion;
+use cartouche_language::suggestion;
 
 use super::{Fault, Part, quantity};
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use cartouche_templating::{CONTAINER_LISTS, EACH_CONTAINER, suggestion};
+use cartouche_language::suggestion;
+use cartouche_templating::{CONTAINER_LISTS, EACH_CONTAINER};
 
 use super::{Fault, Part, Pod};
 use crate::source::Segment;

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cartouche_templating::{RUNNER_VOLUME, suggestion};
+use cartouche_language::suggestion;
+use cartouche_templating::RUNNER_VOLUME;
 use serde_json::Value;
 
 use super::{Fault, Part, Pod, is_merged, pods};

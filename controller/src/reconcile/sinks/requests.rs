@@ -1,5 +1,6 @@
 //! Requests for sinks. I/O.
 
+use cartouche_language::Owner;
 use cartouche_protocol::{
     diagnosis::{Diagnosis, is_of_quota},
     ledger::{CREATES_SETTLE_IN, Ledger},
@@ -9,7 +10,6 @@ use cartouche_protocol::{
     sinks::{FoundSink, SinkProblem, created, replaced},
     told::bounded,
 };
-use cartouche_templating::Owner;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 

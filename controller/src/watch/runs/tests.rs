@@ -224,7 +224,7 @@ fn a_new_list_says_of_what_it_lacks_what_a_poll_says() {
 /// Returns a run with a number that its name confirms.
 fn numbered(sequence: i64) -> CachedRun {
     let mut seen = seen(Verdict::Unknown);
-    let suffix = cartouche_templating::name_suffix("owner", sequence);
+    let suffix = cartouche_language::name_suffix("owner", sequence);
     seen.run.name = format!("r{suffix}");
     seen.run.uid = format!("run {sequence}");
     seen.run.sequence = Some(sequence);

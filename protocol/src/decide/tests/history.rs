@@ -1,7 +1,7 @@
 //! Earlier runs that had not ended when they were superseded.
 
 use cartouche_crds::{CurrentRun, HistoryEntry, RunResult};
-use cartouche_templating::bounds::LIGHT;
+use cartouche_language::bounds::LIGHT;
 use k8s_openapi::jiff::SignedDuration;
 
 use super::scene::*;

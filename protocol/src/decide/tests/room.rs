@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cartouche_crds::{MAX_STATUS_BYTES, RunResult, RunnableStatus};
-use cartouche_templating::bounds::{MAX_FAILURE_BYTES, MAX_OUTPUTS, MAX_OUTPUTS_BYTES};
+use cartouche_language::bounds::{MAX_FAILURE_BYTES, MAX_OUTPUTS, MAX_OUTPUTS_BYTES};
 use serde_json::{Map, Value, json};
 
 use super::scene::*;

@@ -8,9 +8,9 @@ use std::{
 use cartouche_crds::{
     ClusterRunTemplateSpec, CurrentRun, HistoryEntry, OutputsFrom, RunPhase, RunResult,
 };
+use cartouche_language::{HashVersion, Hashing, name_suffix};
 use cartouche_templating::{
-    Context, HashVersion, Hashing, Health, PodsTell, Rendered, Sourced, Template, Verdict,
-    name_suffix, secret_mark,
+    Context, Health, PodsTell, Rendered, Sourced, Template, Verdict, secret_mark,
 };
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::Time,

@@ -1,7 +1,8 @@
 //! Paths that lead through a context.
 
+use cartouche_language::syntax::{To, steps, with_escaped_dots};
+
 use super::*;
-use crate::syntax::{To, steps, with_escaped_dots};
 
 fn below(value: &Value, to: &To) -> Option<Value> {
     match to {

@@ -1,7 +1,8 @@
 //! Tags with the values of a context.
 
+use cartouche_language::tag::{BadTag, Leaf, RenderRoom, paid};
+
 use super::*;
-use crate::tag::{BadTag, Leaf, RenderRoom, paid};
 
 fn context() -> Context {
     let runnable = json!({

@@ -1,7 +1,9 @@
 //! Rules that no run of a kind can meet.
 
+use cartouche_language::Consequence;
+
 use super::*;
-use crate::{health::unmet, warning::Consequence};
+use crate::health::unmet;
 
 const TASK_RUN: (&str, &str) = ("tekton.dev/v1", "TaskRun");
 const PIPELINE_RUN: (&str, &str) = ("tekton.dev/v1beta1", "PipelineRun");
@@ -142,7 +144,7 @@ fn a_failure_that_never_matches_does_not_keep_a_run_from_success() {
     } });
     let rule: HealthRule = serde_json::from_value(rule).unwrap();
     let found = unmet(Some(&rule), TASK_RUN, &json!({}));
-    let [crate::WarningKind::Unmet(only)] = [found[0].kind.clone()] else {
+    let [cartouche_language::WarningKind::Unmet(only)] = [found[0].kind.clone()] else {
         panic!("{found:?}");
     };
     assert_eq!((found.len(), only.so), (1, Consequence::NeverMatches));

@@ -1,7 +1,8 @@
 //! Refused files, by path.
 
+use cartouche_language::field_path;
+
 use super::*;
-use crate::field_path;
 
 fn wrong(template: Value, runner: Value) -> Vec<String> {
     let problems = render(
@@ -62,7 +63,7 @@ fn tags_that_are_not_closed_are_warned_of_wherever_tags_are_read() {
     let spec = json!({ "template": job(), "runner": runner, "requires": requires });
     let template = Template::compile(&serde_json::from_value(spec).unwrap()).unwrap();
     let warned = template.warnings().iter().map(|it| {
-        assert_eq!(it.kind, crate::WarningKind::UnclosedTag);
+        assert_eq!(it.kind, cartouche_language::WarningKind::UnclosedTag);
         field_path(&it.at)
     });
     assert_eq!(
@@ -293,7 +294,7 @@ fn tags_that_lead_nowhere_are_told_with_their_place_in_the_runner() {
     });
     let problems = render(job(), runner, json!({ "a": 1 })).unwrap_err();
     let at: Vec<_> = problems.iter().map(|it| (it.root, it.path())).collect();
-    let spec = |path: &str| (crate::Root::Spec, path.to_owned());
+    let spec = |path: &str| (cartouche_language::Root::Spec, path.to_owned());
     assert_eq!(
         at,
         [

@@ -1,10 +1,10 @@
-use serde_json::{Value, json};
-
-use crate::{
-    Context, Template,
+use cartouche_language::{
     bounds::MAX_RENDERED_BYTES,
     explained::{Explained, of},
 };
+use serde_json::{Value, json};
+
+use crate::{Context, Template};
 
 /// What is said of an output with this path.
 fn of_output(path: &str) -> Explained {

@@ -6,12 +6,10 @@
 mod properties;
 
 use cartouche_crds::ClusterRunTemplateSpec;
+use cartouche_language::{Diagnostics, Owner, RunFacts, bounds::MAX_RENDERED_BYTES};
 use serde_json::{Value, json};
 
-use crate::{
-    Context, Diagnostics, Owner, Rendered, RunFacts, Stamp, StampError, Template,
-    bounds::MAX_RENDERED_BYTES, contains, stamp,
-};
+use crate::{Context, Rendered, Stamp, StampError, Template, contains, stamp};
 
 const FACTS: RunFacts<'static> = RunFacts {
     name: "x-7",

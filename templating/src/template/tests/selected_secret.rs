@@ -1,7 +1,8 @@
 //! The hash of values from a selected Secret.
 
+use cartouche_language::{HashVersion, digest};
+
 use super::*;
-use crate::digest::{self, HashVersion};
 
 fn template(spec: &Value) -> Template {
     let spec = json!({ "template": {
@@ -98,7 +99,7 @@ fn whatever_may_lead_to_it_counts() {
 fn what_is_made_of_it_keeps_its_hash() {
     let template = template(&json!({ "pin": "$(selected.data.pin)$", "as": "$(run.name)$" }));
     let rendered = rendered_with(&template, "Secret", &object("uid", "7306"));
-    let run = crate::open::RunFacts {
+    let run = cartouche_language::RunFacts {
         name: "r-1",
         sequence: 1,
         input_hash: rendered.input_hash(),

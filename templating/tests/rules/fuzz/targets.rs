@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 
 use cartouche_crds::{ClusterRunTemplateSpec, RunnableStatus};
-use cartouche_templating::{
-    Context, MAX_RUN_NAME, Owner, Rendered, Stamp, Template, contains, label_value, name_suffix,
-    stamp,
-};
+use cartouche_language::{MAX_RUN_NAME, Owner, label_value, name_suffix};
+use cartouche_templating::{Context, Rendered, Stamp, Template, contains, stamp};
 use serde_json::{Value, json};
 
 /// A part of the code with one text as input.

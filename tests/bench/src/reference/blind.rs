@@ -3,7 +3,7 @@
 //! At the end of the run it reads the run as the ServiceAccount and writes its result.
 
 use anyhow::{Context, Result};
-use cartouche_templating::name_suffix;
+use cartouche_language::name_suffix;
 use kube::Client;
 use serde_json::{Value, json};
 

@@ -1,13 +1,14 @@
 //! Runs and statuses, as the API server has them.
 
 use cartouche_crds::{PendingRun, RunResult, RunnableStatus};
+use cartouche_language::name_suffix;
 use cartouche_protocol::{
     conditions::{FALSE, READY, STALLED, TRUE},
     ledger::{Asked, FetchedRun, Ledger, OutputsRead, PodsSaid, RunIdentity},
     sources::Readiness,
     status::{ConditionValue, condition},
 };
-use cartouche_templating::{Health, PodsTell, Verdict, name_suffix};
+use cartouche_templating::{Health, PodsTell, Verdict};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{

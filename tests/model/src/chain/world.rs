@@ -42,7 +42,7 @@ impl Document {
         let [one, other] = self.read;
         format!(
             "{}{:02x}{one:02x}{other:02x}",
-            cartouche_templating::HASH_VERSION,
+            cartouche_language::HASH_VERSION,
             self.own
         )
     }

@@ -6,12 +6,13 @@ use std::{
 };
 
 use cartouche_crds::{ClusterRunProfile, ClusterRunTemplate, PinnedProfile};
+use cartouche_language::Owner;
 use cartouche_protocol::{
     compiled::Compiled,
     ledger::{Ledger, RunIdentity},
     profiles::KnownProfile,
 };
-use cartouche_templating::{Context, Owner, Rendered, Stamp, stamp};
+use cartouche_templating::{Context, Rendered, Stamp, stamp};
 use serde_json::{Value, json};
 
 use super::{

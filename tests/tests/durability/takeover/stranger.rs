@@ -1,7 +1,7 @@
 //! A foreign object holds the name of the next run, which is public.
 
 use anyhow::Result;
-use cartouche_templating::name_suffix;
+use cartouche_language::name_suffix;
 use kube::{ResourceExt as _, api::PostParams};
 use serde_json::json;
 

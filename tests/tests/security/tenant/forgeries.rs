@@ -2,7 +2,7 @@
 //! they are.
 
 use anyhow::{Context, Result, ensure};
-use cartouche_templating::name_suffix;
+use cartouche_language::name_suffix;
 use cartouche_tests::{
     cluster::AuditLog,
     fixture::objects::name_of,

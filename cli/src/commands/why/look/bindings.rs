@@ -1,7 +1,7 @@
 //! `RoleBinding`s that were to give an account its rights, and do not.
 
 use cartouche_crds::{DEFAULT_SERVICE_ACCOUNT, Runnable};
-use cartouche_templating::suggestion;
+use cartouche_language::suggestion;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::{Api, ResourceExt, api::ListParams};
 

@@ -8,12 +8,13 @@ use cartouche_crds::{
 };
 use serde_json::{Map, Value};
 
-/// The fields of metadata that hold labels and annotations.
-pub(crate) const LABELS: &str = "labels";
-pub(crate) const ANNOTATIONS: &str = "annotations";
+/// The field of metadata that holds labels.
+pub const LABELS: &str = "labels";
+/// The field of annotations.
+pub const ANNOTATIONS: &str = "annotations";
 
 /// Metadata that only the API server, other controllers or Cartouche may set.
-pub(crate) const STRIPPED_METADATA: [&str; 5] = [
+pub const STRIPPED_METADATA: [&str; 5] = [
     "finalizers",
     "managedFields",
     "ownerReferences",
@@ -21,14 +22,14 @@ pub(crate) const STRIPPED_METADATA: [&str; 5] = [
     "uid",
 ];
 /// Labels that Cartouche sets on every run.
-pub(crate) const OWN_LABELS: [&str; 4] = [
+pub const OWN_LABELS: [&str; 4] = [
     RUNNABLE_NAME_LABEL,
     RUN_TEMPLATE_NAME_LABEL,
     RUNNABLE_UID_LABEL,
     RUN_SEQUENCE_LABEL,
 ];
 /// Annotations that Cartouche sets on runs.
-pub(crate) const OWN_ANNOTATIONS: [&str; 6] = [
+pub const OWN_ANNOTATIONS: [&str; 6] = [
     INPUT_HASH_ANNOTATION,
     PROFILE_ANNOTATION,
     PROFILE_REFRESH_ANNOTATION,
@@ -37,7 +38,7 @@ pub(crate) const OWN_ANNOTATIONS: [&str; 6] = [
     SOURCES_ANNOTATION,
 ];
 /// Labels and annotations that Cartouche sets when it makes a run, or later.
-pub(crate) const OWN: [(&str, &[&str]); 3] = [
+pub const OWN: [(&str, &[&str]); 3] = [
     (LABELS, &OWN_LABELS),
     (ANNOTATIONS, &OWN_ANNOTATIONS),
     (
@@ -60,6 +61,7 @@ pub fn remove_own_labels(metadata: &mut Map<String, Value>) {
 }
 
 /// Returns true if Cartouche sets this label or annotation.
-pub(crate) fn is_own_label(key: &str) -> bool {
+#[must_use]
+pub fn is_own_label(key: &str) -> bool {
     OWN.iter().any(|(_, own)| own.contains(&key))
 }

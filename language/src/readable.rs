@@ -29,7 +29,7 @@ const OUTPUTS_TO: &str = "writeOutputsTo";
 const STATUS: &str = "status";
 
 /// Checks a tag's path before there is a Runnable.
-pub(crate) fn check(path: &Path) -> Result<(), TagError> {
+pub fn check(path: &Path) -> Result<(), TagError> {
     match path.leading_keys().as_slice() {
         [RUNNABLE, STATUS, ..] => Err(UnreadableField::Status.into()),
         [RUNNABLE, "spec", field, ..] if WHEN_TO_RUN.contains(field) => {
@@ -63,7 +63,8 @@ pub(crate) fn check(path: &Path) -> Result<(), TagError> {
 }
 
 /// Returns true for an annotation of Cartouche's own, which controls when and how to run.
-pub(crate) fn is_own_annotation(key: &str) -> bool {
+#[must_use]
+pub fn is_own_annotation(key: &str) -> bool {
     key.strip_prefix(GROUP)
         .is_some_and(|rest| rest.starts_with('/'))
 }

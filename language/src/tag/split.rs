@@ -56,7 +56,8 @@ pub(crate) fn only_tag(text: &str) -> Option<&str> {
 }
 
 /// Returns the positions of texts that begin like a valid tag, but lack its end.
-pub(crate) fn unclosed(text: &str) -> Vec<usize> {
+#[must_use]
+pub fn unclosed(text: &str) -> Vec<usize> {
     let mut found = Vec::new();
     if only_tag(text).is_some() {
         return found;
@@ -79,14 +80,16 @@ fn begins_like_a_path(text: &str) -> bool {
 }
 
 /// Returns true if a text holds a tag, or quoted text.
-pub(crate) fn has_tag(text: &str) -> bool {
+#[must_use]
+pub fn has_tag(text: &str) -> bool {
     split(text)
         .iter()
         .any(|piece| !matches!(piece, Raw::Text(_)))
 }
 
 /// Returns the ranges of texts that have the markers of a tag, but are none.
-pub(crate) fn left_alone(text: &str) -> Vec<Range<usize>> {
+#[must_use]
+pub fn left_alone(text: &str) -> Vec<Range<usize>> {
     let mut left = Vec::new();
     if only_tag(text).is_none() {
         pieces(text, &mut left);

@@ -38,14 +38,14 @@ const INPUTS: [SegmentRef<'static>; 3] = [
 
 /// A compiled schema of inputs.
 #[derive(Clone, Debug)]
-pub(crate) struct InputSchema {
+pub struct InputSchema {
     root: SchemaNode,
 }
 
 impl InputSchema {
     /// Compiles a schema, and adds all of its problems: features that no structural schema has, unparsable parts,
     /// defaults that do not fit.
-    pub(crate) fn compile(schema: &Value, problems: &mut Vec<Diagnostic>) -> Option<Self> {
+    pub fn compile(schema: &Value, problems: &mut Vec<Diagnostic>) -> Option<Self> {
         let refused = if !bounds::is_shallow(schema) {
             Some(DiagnosticKind::too_deep())
         } else if bounds::json_bytes_within(schema, MAX_INPUT_SCHEMA_BYTES).is_none() {
@@ -66,14 +66,15 @@ impl InputSchema {
 
     /// Returns the inputs with the defaults of the schema, or `None` if there are none to add. Fails with all
     /// inputs that do not fit.
-    pub(crate) fn complete(&self, inputs: Option<&Value>) -> Result<Option<Value>, Diagnostics> {
+    pub fn complete(&self, inputs: Option<&Value>) -> Result<Option<Value>, Diagnostics> {
         let (completed, added, problems) = self.fill(inputs);
         Diagnostics::check(problems)?;
         Ok((added > 0).then_some(completed))
     }
 
     /// Returns the inputs with the defaults of the schema, whether or not they fit, and all problems.
-    pub(crate) fn attempt(&self, inputs: Option<&Value>) -> (Value, Vec<Diagnostic>) {
+    #[must_use]
+    pub fn attempt(&self, inputs: Option<&Value>) -> (Value, Vec<Diagnostic>) {
         let (completed, _, problems) = self.fill(inputs);
         (completed, problems)
     }

@@ -16,7 +16,7 @@ use serde_json::Value;
 /// Number of diagnostics that are spelled out; the others are counted.
 const SHOWN: usize = 10;
 /// Steps to the inputs in the context.
-pub(crate) const TO_INPUTS: [&str; 3] = ["runnable", "spec", "inputs"];
+pub const TO_INPUTS: [&str; 3] = ["runnable", "spec", "inputs"];
 
 /// One step into a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -34,7 +34,8 @@ impl Segment {
     }
 
     /// Borrows the step while its document is visited.
-    pub(crate) fn borrowed(&self) -> SegmentRef<'_> {
+    #[must_use]
+    pub fn borrowed(&self) -> SegmentRef<'_> {
         match self {
             Self::Key(key) => SegmentRef::Key(key),
             Self::Index(index) => SegmentRef::Index(*index),
@@ -51,7 +52,8 @@ impl Segment {
     }
 
     /// Returns the value at the end of some steps for changes.
-    pub(crate) fn value_at_mut<'a>(at: &[Self], root: &'a mut Value) -> Option<&'a mut Value> {
+    #[must_use]
+    pub fn value_at_mut<'a>(at: &[Self], root: &'a mut Value) -> Option<&'a mut Value> {
         at.iter().try_fold(root, |value, step| match step {
             Self::Key(key) => value.get_mut(key),
             Self::Index(index) => value.get_mut(*index),
@@ -90,11 +92,13 @@ pub struct Diagnostic {
     /// The problem.
     pub kind: DiagnosticKind,
     /// Advice for a tag that leads to no value, if its context yields some.
-    pub(crate) hint: Option<String>,
+    pub hint: Option<String>,
 }
 
 impl Diagnostic {
-    pub(crate) fn new(root: Root, at: Vec<Segment>, kind: impl Into<DiagnosticKind>) -> Self {
+    /// A problem at a place, of no tag.
+    #[must_use]
+    pub fn new(root: Root, at: Vec<Segment>, kind: impl Into<DiagnosticKind>) -> Self {
         Self {
             root,
             at,
@@ -105,12 +109,14 @@ impl Diagnostic {
     }
 
     /// Creates a problem of a template's field with a fixed name, such as `metadata.name`.
-    pub(crate) fn in_template(field: &str, kind: impl Into<DiagnosticKind>) -> Self {
+    #[must_use]
+    pub fn in_template(field: &str, kind: impl Into<DiagnosticKind>) -> Self {
         Self::new(Root::Template, fields(field), kind)
     }
 
     /// Creates a problem of a spec's field, which may be in an element, such as `a[0].b`.
-    pub(crate) fn in_spec(field: &str, kind: impl Into<DiagnosticKind>) -> Self {
+    #[must_use]
+    pub fn in_spec(field: &str, kind: impl Into<DiagnosticKind>) -> Self {
         Self::new(Root::Spec, fields(field), kind)
     }
 
@@ -147,7 +153,8 @@ impl Diagnostic {
     }
 
     /// Returns the steps to the wrong or missing input.
-    pub(crate) fn input(&self) -> Vec<Segment> {
+    #[must_use]
+    pub fn input(&self) -> Vec<Segment> {
         let missing = match &self.kind {
             DiagnosticKind::MissingInput { key, .. } => Some(Segment::Key(key.clone())),
             _ => None,
@@ -157,7 +164,8 @@ impl Diagnostic {
 }
 
 /// Splits the name of a field, whose keys contain no dots, into steps.
-pub(crate) fn fields(path: &str) -> Vec<Segment> {
+#[must_use]
+pub fn fields(path: &str) -> Vec<Segment> {
     let index = |name: &str| name.strip_suffix(']')?.parse().ok();
     let names = path.split(['.', '[']).filter(|name| !name.is_empty());
     names
@@ -191,7 +199,7 @@ pub struct Diagnostics(Vec<Diagnostic>);
 
 impl Diagnostics {
     /// Fails if there are problems.
-    pub(crate) fn check(diagnostics: Vec<Diagnostic>) -> Result<(), Self> {
+    pub fn check(diagnostics: Vec<Diagnostic>) -> Result<(), Self> {
         if diagnostics.is_empty() {
             Ok(())
         } else {
@@ -202,7 +210,8 @@ impl Diagnostics {
 
 impl Diagnostics {
     /// Moves the problems of a document to its place in another one.
-    pub(crate) fn below(&self, root: Root, at: &[Segment]) -> Vec<Diagnostic> {
+    #[must_use]
+    pub fn below(&self, root: Root, at: &[Segment]) -> Vec<Diagnostic> {
         let moved = self.0.iter().map(|problem| Diagnostic {
             root,
             at: [at, &problem.at].concat(),
@@ -212,13 +221,14 @@ impl Diagnostics {
     }
 
     /// Moves all problems of a document to its place in another one.
-    pub(crate) fn moved_below(&self, root: Root, at: &[Segment]) -> Self {
+    #[must_use]
+    pub fn moved_below(&self, root: Root, at: &[Segment]) -> Self {
         Self(self.below(root, at))
     }
 }
 
 /// Iterates over the diagnostics that are spelled out.
-pub(crate) fn spelled_out(diagnostics: &mut [Diagnostic]) -> impl Iterator<Item = &mut Diagnostic> {
+pub fn spelled_out(diagnostics: &mut [Diagnostic]) -> impl Iterator<Item = &mut Diagnostic> {
     diagnostics.iter_mut().take(SHOWN)
 }
 
@@ -270,10 +280,11 @@ impl fmt::Display for Diagnostics {
 impl std::error::Error for Diagnostics {}
 
 /// One borrowed step from the root of a document towards a leaf, while it is visited.
-pub(crate) type SegmentRef<'a> = Segment<&'a str>;
+pub type SegmentRef<'a> = Segment<&'a str>;
 
 /// Copies steps to keep them.
-pub(crate) fn kept(segments: &[SegmentRef<'_>]) -> Vec<Segment> {
+#[must_use]
+pub fn kept(segments: &[SegmentRef<'_>]) -> Vec<Segment> {
     let steps = segments.iter().map(|segment| match segment {
         SegmentRef::Key(key) => Segment::Key((*key).to_owned()),
         SegmentRef::Index(index) => Segment::Index(*index),

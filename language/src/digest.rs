@@ -39,7 +39,8 @@ impl HashVersion {
     /// Returns the prefix and the SHA-256, in hexadecimal, of the canonical JSON of the value: keys sorted, no
     /// spaces, numbers of equal value written in one way (`1`, `1.0` and `1e0` are equal). With a key it is the
     /// HMAC-SHA256: without the key, a hashed value cannot be found by trial. Only for values that are shallow.
-    pub(crate) fn hash(self, value: &Value, key: Option<&str>) -> String {
+    #[must_use]
+    pub fn hash(self, value: &Value, key: Option<&str>) -> String {
         let text = match self {
             Self::V1 => canonical(value),
             Self::Next => format!("[2,{}]", canonical(value)),
@@ -97,7 +98,8 @@ impl<'a> From<&'a String> for Hashes<'a> {
 }
 
 /// Returns the hash of a value by the first version. Only for values that are shallow.
-pub(crate) fn hash(value: &Value) -> String {
+#[must_use]
+pub fn hash(value: &Value) -> String {
     HashVersion::V1.hash(value, None)
 }
 
@@ -106,7 +108,8 @@ pub const MADE_VERSION: &str = "m1:";
 
 /// Returns the hash of a create request: `m1:` and the SHA-256 of its canonical JSON, or with a key the
 /// HMAC-SHA256. Only for values that are shallow.
-pub(crate) fn made_hash(made: &Value, key: Option<&str>) -> String {
+#[must_use]
+pub fn made_hash(made: &Value, key: Option<&str>) -> String {
     format!("{MADE_VERSION}{}", digits(&canonical(made), key))
 }
 
@@ -126,7 +129,8 @@ pub fn short_hash(value: &Value) -> String {
 }
 
 /// Returns the HMAC-SHA256 (RFC 2104) of the concatenated parts, in hexadecimal.
-pub(crate) fn hmac(key: &[u8], parts: &[&[u8]]) -> String {
+#[must_use]
+pub fn hmac(key: &[u8], parts: &[&[u8]]) -> String {
     let mut mark = String::new();
     // A key may have any length.
     let Ok(mut hmac) = Hmac::<Sha256>::new_from_slice(key) else {

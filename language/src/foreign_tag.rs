@@ -96,7 +96,8 @@ pub fn meant(text: &str) -> Option<String> {
 
 /// Splits a path into its names, after dots or in brackets and quotes; an index keeps its brackets. Returns `None`
 /// if the text is no path.
-pub(crate) fn names(path: &str) -> Option<Vec<&str>> {
+#[must_use]
+pub fn names(path: &str) -> Option<Vec<&str>> {
     let mut names = Vec::new();
     let mut rest = path;
     while !rest.is_empty() {

@@ -10,13 +10,21 @@ use crate::{
 
 /// Remaining room of a rendered document: bytes of its text, and its weight as a tree.
 #[derive(Debug)]
-pub(crate) struct RenderRoom {
+pub struct RenderRoom {
     bytes: usize,
     weight: usize,
 }
 
+impl Default for RenderRoom {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl RenderRoom {
-    pub(crate) fn new() -> Self {
+    /// The room of an empty document.
+    #[must_use]
+    pub fn new() -> Self {
         Self {
             bytes: MAX_RENDERED_BYTES,
             weight: MAX_RENDERED_WEIGHT,

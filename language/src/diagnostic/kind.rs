@@ -151,7 +151,8 @@ pub enum DiagnosticKind {
 
 impl DiagnosticKind {
     /// Creates a problem without a cure.
-    pub(crate) fn plain(what: impl Into<String>) -> Self {
+    #[must_use]
+    pub fn plain(what: impl Into<String>) -> Self {
         Self::Other {
             what: what.into(),
             cure: None,
@@ -159,7 +160,8 @@ impl DiagnosticKind {
     }
 
     /// Creates a problem with a cure.
-    pub(crate) fn with_cure(what: impl Into<String>, cure: impl Into<String>) -> Self {
+    #[must_use]
+    pub fn with_cure(what: impl Into<String>, cure: impl Into<String>) -> Self {
         Self::Other {
             what: what.into(),
             cure: Some(cure.into()),
@@ -167,7 +169,8 @@ impl DiagnosticKind {
     }
 
     /// Creates the problem of a value that is nested too deep.
-    pub(crate) fn too_deep() -> Self {
+    #[must_use]
+    pub fn too_deep() -> Self {
         Self::Limit(format!(
             "objects and arrays are nested more than {MAX_DEPTH} deep"
         ))

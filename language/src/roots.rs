@@ -1,8 +1,9 @@
 //! The fixed first steps of paths, in tags and in outputs, and the facts below `run`.
 
-/// The roots of the paths in tags.
-pub(crate) const RUNNABLE: &str = "runnable";
-pub(crate) const SELECTED: &str = "selected";
+/// The root of paths into the Runnable.
+pub const RUNNABLE: &str = "runnable";
+/// The root of paths into the selected object.
+pub const SELECTED: &str = "selected";
 /// The roots of the paths in open tags.
 pub(crate) const RUN: &str = "run";
 pub(crate) const PROFILE: &str = "profile";

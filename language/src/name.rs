@@ -86,7 +86,8 @@ fn is_label_text(text: &str, most: usize) -> bool {
 /// Returns the name of a run: the prefix, cut so that the whole has at most [`MAX_RUN_NAME`] characters, and the
 /// suffix. Invalid characters are replaced. The API server reports those of the prefix itself, which stays on the
 /// object as `generateName`.
-pub(crate) fn run_name(prefix: &str, suffix: &str) -> String {
+#[must_use]
+pub fn run_name(prefix: &str, suffix: &str) -> String {
     let mut name = String::with_capacity(MAX_RUN_NAME);
     for c in prefix.chars().take(MAX_RUN_NAME - suffix.len()) {
         let c = match c.to_ascii_lowercase() {

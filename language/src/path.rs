@@ -34,7 +34,7 @@ pub(crate) use step::{PathNode, Slice};
 
 /// A parsed path, to be evaluated many times.
 #[derive(Clone, Debug)]
-pub(crate) struct Path {
+pub struct Path {
     raw: String,
     nodes: Vec<PathNode>,
 }
@@ -83,7 +83,7 @@ fn unwrapped(span: Range<usize>, raw: &str) -> Range<usize> {
 
 impl Path {
     /// Parses a path as users write it: `a.b`, `.a.b` and `{.a.b}` are the same.
-    pub(crate) fn parse(raw: &str) -> Result<Self, PathError> {
+    pub fn parse(raw: &str) -> Result<Self, PathError> {
         if raw.is_empty() {
             return Err(PathError::Empty);
         }
@@ -98,7 +98,8 @@ impl Path {
     }
 
     /// Returns the path as it was written.
-    pub(crate) fn raw(&self) -> &str {
+    #[must_use]
+    pub fn raw(&self) -> &str {
         &self.raw
     }
 
@@ -108,18 +109,21 @@ impl Path {
     }
 
     /// Returns the number of steps.
-    pub(crate) fn steps(&self) -> usize {
+    #[must_use]
+    pub fn steps(&self) -> usize {
         self.nodes.len()
     }
 
     /// Returns the keys that the path begins with, up to its first step that is no key.
-    pub(crate) fn leading_keys(&self) -> Vec<&str> {
+    #[must_use]
+    pub fn leading_keys(&self) -> Vec<&str> {
         self.nodes.iter().map_while(PathNode::key).collect()
     }
 
     /// Returns the type of the condition that the path selects from a status, if it selects one:
     /// `.status.conditions[?(@.type=="Ready")]`.
-    pub(crate) fn condition(&self) -> Option<&str> {
+    #[must_use]
+    pub fn condition(&self) -> Option<&str> {
         match self.nodes.as_slice() {
             [
                 PathNode::Key(status),
@@ -134,7 +138,7 @@ impl Path {
     }
 
     /// Returns the one value that the path leads to. A null is a value; none, or more than one, is an error.
-    pub(crate) fn evaluate<'a>(
+    pub fn evaluate<'a>(
         &'a self,
         root: &'a Value,
         work: &mut Work,
@@ -144,7 +148,7 @@ impl Path {
 
     /// Returns the same in a document in which some absent fields have a value: `absent` is called with all keys
     /// down to the missing one.
-    pub(crate) fn evaluate_typed<'a>(
+    pub fn evaluate_typed<'a>(
         &'a self,
         root: &'a Value,
         absent: Absent,
@@ -161,7 +165,8 @@ impl Path {
 }
 
 /// Cuts a user's text for an error message, so that it does not hide the problem.
-pub(crate) fn shown(text: &str) -> Cow<'_, str> {
+#[must_use]
+pub fn shown(text: &str) -> Cow<'_, str> {
     const LIMIT: usize = 200;
     if text.len() <= LIMIT {
         return Cow::Borrowed(text);

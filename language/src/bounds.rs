@@ -20,7 +20,7 @@ pub const MAX_RENDERED_WEIGHT: usize = 8 * MIB;
 /// Maximum weight of all outputs of a run.
 pub const MAX_OUTPUTS_WEIGHT: usize = MIB;
 /// Maximum weight of all failure outputs together.
-pub(crate) const MAX_FAILURE_WEIGHT: usize = MIB / 4;
+pub const MAX_FAILURE_WEIGHT: usize = MIB / 4;
 /// Maximum weight of a light value: many of these may be held at the same time.
 pub const LIGHT: usize = MIB;
 /// Maximum bytes of a template as compact JSON.
@@ -67,7 +67,7 @@ pub const MAX_RENDER_VISITS: usize = 1_000_000;
 
 /// Counter of the nodes that paths visit. A count, unlike a clock, gives every machine the same result.
 #[derive(Debug)]
-pub(crate) struct Work {
+pub struct Work {
     in_all: usize,
     this_path: usize,
 }
@@ -85,8 +85,16 @@ pub enum Exhausted {
     Render,
 }
 
+impl Default for Work {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Work {
-    pub(crate) fn new() -> Self {
+    /// The whole budget.
+    #[must_use]
+    pub fn new() -> Self {
         Self {
             in_all: MAX_RENDER_VISITS,
             this_path: 0,
@@ -105,7 +113,8 @@ impl Work {
 }
 
 /// Returns the message for a value that is too heavy, or `None`.
-pub(crate) fn too_heavy(value: &Value, most: usize) -> Option<String> {
+#[must_use]
+pub fn too_heavy(value: &Value, most: usize) -> Option<String> {
     let weight = weight(value);
     (weight > most).then(|| takes(weight, most))
 }
@@ -121,7 +130,8 @@ pub fn takes(weight: usize, most: usize) -> String {
 }
 
 /// Returns true if at most [`MAX_DEPTH`] objects and arrays are nested. Does not recurse deeper itself.
-pub(crate) fn is_shallow(value: &Value) -> bool {
+#[must_use]
+pub fn is_shallow(value: &Value) -> bool {
     fn within(value: &Value, room: usize) -> bool {
         match value {
             Value::Array(items) => room > 0 && items.iter().all(|item| within(item, room - 1)),
@@ -133,7 +143,8 @@ pub(crate) fn is_shallow(value: &Value) -> bool {
 }
 
 /// Counts leaves. Only for values that are shallow.
-pub(crate) fn leaves(value: &Value) -> usize {
+#[must_use]
+pub fn leaves(value: &Value) -> usize {
     match value {
         Value::Array(items) if !items.is_empty() => items.iter().map(leaves).sum(),
         Value::Object(map) if !map.is_empty() => map.values().map(leaves).sum(),

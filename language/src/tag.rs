@@ -21,40 +21,50 @@ use crate::{
     tag_error::{OpenTagError, TagError},
 };
 
-pub(crate) use alike::in_short;
-pub(crate) use room::RenderRoom;
-pub use split::Tag;
-pub(crate) use split::{Raw, START, has_tag, left_alone, only_tag, split, unclosed, written};
+pub use alike::in_short;
+pub use room::RenderRoom;
+pub(crate) use split::{Raw, START, only_tag, split, written};
+pub use split::{Tag, has_tag, left_alone, unclosed};
 
 /// A compiled string of a template.
 #[derive(Clone, Debug)]
-pub(crate) enum Leaf {
+pub enum Leaf {
     /// Text without tags.
     Plain(String),
     /// A single tag: its value, with its type.
-    Value { tag: Path, text: String },
+    Value {
+        /// Its path.
+        tag: Path,
+        /// The string as it is written.
+        text: String,
+    },
     /// A single tag that stays open.
     Open(Path),
     /// Text with tags in it: always a string.
     Mixed(Vec<Piece>),
 }
 
+/// A part of a string with tags in it.
 #[derive(Clone, Debug)]
-pub(crate) enum Piece {
+pub enum Piece {
+    /// Text between tags.
     Text(String),
+    /// A tag.
     Tag(Path),
+    /// A tag that stays open.
     Open(Path),
 }
 
 /// The value of a string, and its tags that are still open.
-pub(crate) type Replaced = (Value, Vec<Tag>);
+pub type Replaced = (Value, Vec<Tag>);
 
 /// A problem of a tag in a string.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct BadTag {
+pub struct BadTag {
     /// The tag without its markers.
-    pub(crate) tag: String,
-    pub(crate) kind: DiagnosticKind,
+    pub tag: String,
+    /// The problem with it.
+    pub kind: DiagnosticKind,
 }
 
 impl BadTag {
@@ -75,14 +85,17 @@ impl BadTag {
     }
 
     /// Locates the problem in a template.
-    pub(crate) fn at(self, at: Vec<Segment>) -> Diagnostic {
+    #[must_use]
+    pub fn at(self, at: Vec<Segment>) -> Diagnostic {
         Diagnostic {
             tag: Some(self.tag),
             ..Diagnostic::new(Root::Template, at, self.kind)
         }
     }
 
-    pub(crate) fn is_final(&self) -> bool {
+    /// Whether a limit was reached that makes it pointless to go on.
+    #[must_use]
+    pub fn is_final(&self) -> bool {
         match &self.kind {
             DiagnosticKind::WholeValue { error, .. } | DiagnosticKind::InText(error) => {
                 error.is_final()
@@ -93,13 +106,14 @@ impl BadTag {
 }
 
 /// Returns true if the tag of a path stays open. Fails if it should, but cannot.
-pub(crate) type IsOpen<'a> = &'a dyn Fn(&Path) -> Result<bool, OpenTagError>;
+pub type IsOpen<'a> = &'a dyn Fn(&Path) -> Result<bool, OpenTagError>;
 /// Returns the value of a path.
-pub(crate) type Find<'a, 'f> = &'f mut dyn FnMut(&'a Path) -> Result<&'a Value, TagError>;
+pub type Find<'a, 'f> = &'f mut dyn FnMut(&'a Path) -> Result<&'a Value, TagError>;
 
 impl Leaf {
     /// Splits a string and parses every path in it. With errors, returns the rest of the string.
-    pub(crate) fn compile(text: &str, is_open: IsOpen<'_>) -> (Self, Vec<BadTag>) {
+    #[must_use]
+    pub fn compile(text: &str, is_open: IsOpen<'_>) -> (Self, Vec<BadTag>) {
         if let Some(raw) = only_tag(text) {
             return match parse_as(raw, is_open) {
                 Ok((tag, true)) => (Self::Open(tag), Vec::new()),
@@ -132,7 +146,8 @@ impl Leaf {
     }
 
     /// Returns the text of a string without tags.
-    pub(crate) fn literal(text: &str) -> Option<String> {
+    #[must_use]
+    pub fn literal(text: &str) -> Option<String> {
         match Self::compile(text, &|_| Ok(false)) {
             (Self::Plain(text), errors) if errors.is_empty() => Some(text),
             _ => None,
@@ -140,7 +155,7 @@ impl Leaf {
     }
 
     /// Iterates over the paths of its tags.
-    pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
         let (alone, pieces) = match self {
             Self::Plain(_) => (None, &[][..]),
             Self::Value { tag, .. } | Self::Open(tag) => (Some(tag), &[][..]),
@@ -154,7 +169,7 @@ impl Leaf {
     }
 
     /// Replaces all tags except open ones.
-    pub(crate) fn render<'a>(&'a self, find: Find<'a, '_>) -> Result<Replaced, Vec<BadTag>> {
+    pub fn render<'a>(&'a self, find: Find<'a, '_>) -> Result<Replaced, Vec<BadTag>> {
         match self {
             Self::Plain(text) => Ok((Value::String(text.clone()), Vec::new())),
             Self::Value { tag, text } => match find(tag) {
@@ -224,7 +239,7 @@ fn keep(path: &Path, out: &mut String, alone: bool) -> Tag {
 }
 
 /// Returns a value after using its room, before anything is copied.
-pub(crate) fn paid<'a>(value: &'a Value, room: &mut RenderRoom) -> Result<&'a Value, TagError> {
+pub fn paid<'a>(value: &'a Value, room: &mut RenderRoom) -> Result<&'a Value, TagError> {
     room.pay(value)?;
     Ok(value)
 }

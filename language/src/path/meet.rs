@@ -10,7 +10,8 @@ use super::{
 impl Path {
     /// Returns true if in some document this path may lead to the target of another path, into it, or to a value
     /// that contains it.
-    pub(crate) fn may_meet(&self, other: &Self) -> bool {
+    #[must_use]
+    pub fn may_meet(&self, other: &Self) -> bool {
         for (one, other) in self.nodes.iter().zip(&other.nodes) {
             if may_lead_anywhere(one) || may_lead_anywhere(other) {
                 return true;

@@ -5,7 +5,8 @@ use std::cmp::Ordering;
 use serde_json::Number;
 
 /// Returns the number as an integer, if it is one of at most 64 bits.
-pub(crate) fn integer(number: &Number) -> Option<i128> {
+#[must_use]
+pub fn integer(number: &Number) -> Option<i128> {
     if let Some(integer) = number.as_i128() {
         return Some(integer);
     }

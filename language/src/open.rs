@@ -56,7 +56,7 @@ pub struct RunFacts<'a> {
 
 /// A kind of text that may hold open tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Holder {
+pub enum Holder {
     /// The document of a template: open tags may be in string values except `apiVersion`, `kind` and those that
     /// name the run.
     Template,
@@ -68,7 +68,8 @@ pub(crate) enum Holder {
 
 impl Holder {
     /// Returns the root of the paths in diagnostics.
-    pub(crate) fn root(self) -> Root {
+    #[must_use]
+    pub fn root(self) -> Root {
         match self {
             Self::Template => Root::Template,
             Self::Runner => Root::Spec,
@@ -77,7 +78,7 @@ impl Holder {
     }
 
     /// Returns true if this path at this place belongs to an open tag. Fails if nothing can fill it in.
-    pub(crate) fn holds(self, path: &Path, at: &[SegmentRef<'_>]) -> Result<bool, OpenTagError> {
+    pub fn holds(self, path: &Path, at: &[SegmentRef<'_>]) -> Result<bool, OpenTagError> {
         let root = match path.leading_keys().as_slice() {
             [RUN, fact] if FACTS.contains(fact) && path.steps() == 2 => RUN,
             [RUN, ..] => return Err(OpenTagError::UnknownFact),
@@ -220,12 +221,13 @@ impl RunFacts<'_> {
 }
 
 /// Returns the places in their hashed form, in document order.
-pub(crate) fn hashed(open: &[OpenPlace]) -> Value {
+#[must_use]
+pub fn hashed(open: &[OpenPlace]) -> Value {
     open.iter().flat_map(OpenPlace::hashed).collect()
 }
 
 /// Fills in the open places of a document, each once. Fails with every tag that has no value.
-pub(crate) fn fill(
+pub fn fill(
     mut document: Value,
     open: &[OpenPlace],
     run: &RunFacts<'_>,

@@ -101,7 +101,9 @@ impl fmt::Display for Unmet {
 }
 
 impl Warning {
-    pub(crate) fn in_template(at: Vec<Segment>, kind: WarningKind) -> Self {
+    /// A warning of a place in the document of a template.
+    #[must_use]
+    pub fn in_template(at: Vec<Segment>, kind: WarningKind) -> Self {
         let root = Root::Template;
         Self { root, at, kind }
     }

@@ -46,7 +46,8 @@ pub enum PathError {
 impl PathError {
     /// Returns true if the path can be followed, but leads nowhere: a member or an element is missing. All other
     /// errors occur whatever else the document may contain.
-    pub(crate) fn finds_nothing(&self) -> bool {
+    #[must_use]
+    pub fn finds_nothing(&self) -> bool {
         matches!(
             self,
             Self::Missing(_)

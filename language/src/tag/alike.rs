@@ -64,7 +64,8 @@ fn is_readable(inner: &str) -> bool {
 }
 
 /// Shortens a text with the markers of a tag for display, on one line.
-pub(crate) fn in_short(text: &str) -> String {
+#[must_use]
+pub fn in_short(text: &str) -> String {
     const LONGEST: usize = 48;
     let mut shown: String = text.chars().take(LONGEST).collect();
     if shown.len() < text.len() {

@@ -8,7 +8,8 @@ use serde_json::{Serializer, Value, ser::Formatter};
 
 /// Formats a value as compact JSON, its fractions by `float`: keys sorted; `<`, `>`, `&`, U+2028 and U+2029
 /// escaped. Only for values that are shallow.
-pub(crate) fn json(value: &Value, float: fn(f64) -> String) -> String {
+#[must_use]
+pub fn json(value: &Value, float: fn(f64) -> String) -> String {
     let mut out = Vec::new();
     let mut serializer = Serializer::with_formatter(&mut out, AsGo { float });
     // Writing to memory does not fail, and keys are strings.
@@ -17,7 +18,8 @@ pub(crate) fn json(value: &Value, float: fn(f64) -> String) -> String {
 }
 
 /// Formats a number that is no integer by the rule of ECMAScript, as Go does.
-pub(crate) fn float(float: f64) -> String {
+#[must_use]
+pub fn float(float: f64) -> String {
     let size = float.abs();
     if size == 0.0 || (1e-6..1e21).contains(&size) {
         return float.to_string();
