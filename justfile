@@ -10,7 +10,7 @@ check: lint
 
 # The fast loop, second half: every rule by itself, without a cluster. Seconds once all is built.
 unit *filter:
-    cargo test --quiet --package cartouche-crds --package cartouche-language --package cartouche-templating \
+    cargo test --quiet --package cartouche-crds --package cartouche-language --package cartouche-engines --package cartouche-templating \
         --package cartouche-protocol --package cartouche-controller --lib {{ filter }}
     cargo test --quiet --package cartouche-cli --lib --test offline {{ filter }}
 

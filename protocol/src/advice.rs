@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use cartouche_crds::{RunnableStatus, StopReason};
-use cartouche_templating::{remedy, remedy_at_work};
+use cartouche_engines::{remedy, remedy_at_work};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::{

@@ -25,7 +25,8 @@ pub use stop::{STOPS_WITHIN, earlier_that_do_not_stop, next_stop};
 use std::time::Duration;
 
 use cartouche_crds::RunPhase;
-use cartouche_templating::{Needed, kinds::StopRequest};
+use cartouche_engines::kinds::StopRequest;
+use cartouche_templating::Needed;
 use gate::Beginning;
 
 use crate::{

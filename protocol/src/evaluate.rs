@@ -3,18 +3,18 @@
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use cartouche_crds::{CANCEL_REQUEST_ANNOTATION, Cancellation, HistoryEntry, Runnable};
+use cartouche_engines::{
+    EndedPods, Health, OutputError, OutputPathError, PodsTell, Sensitive, Verdict, add_message_of,
+    add_message_of_failed, add_own_message, built_in_health, is_job, is_message_gone,
+    kinds::{self, asked_to_stop, standing},
+    strangers_among,
+};
 use cartouche_language::{
     TERMINATION_MESSAGE,
     bounds::{MAX_WEIGHT, takes},
     explained, suggestion, syntax,
 };
-use cartouche_templating::{
-    EndedPods, Health, OutputError, OutputPathError, PodsTell, Rendered, Sensitive, Template,
-    Verdict, add_message_of, add_message_of_failed, add_own_message, built_in_health, contains,
-    is_job, is_message_gone,
-    kinds::{self, asked_to_stop, standing},
-    strangers_among,
-};
+use cartouche_templating::{Rendered, Template, contains};
 use serde_json::Value;
 
 use crate::{

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cartouche_crds::{InputSource, OutputSink, Selector};
-use cartouche_templating::{Template, has_message_in_pods, kinds::queue_of};
+use cartouche_engines::{has_message_in_pods, kinds::queue_of};
+use cartouche_templating::Template;
 
 use crate::{policy::Policy, references::SourceObject};
 

@@ -9,7 +9,7 @@ use cartouche_crds::{
     ApprovalPolicy, ClusterRunTemplateSpec, ConcurrencyPolicy, LONGEST_DURATION, Retry,
     RunnableSpec, SHORTEST_DURATION, StopMethod, duration,
 };
-use cartouche_templating::kinds::StopRequest;
+use cartouche_engines::kinds::StopRequest;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::{diagnosis::Fault, ledger::Ledger, told::within};

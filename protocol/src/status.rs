@@ -13,7 +13,7 @@ use std::sync::Arc;
 use cartouche_crds::{
     CurrentRun, RunPhase, RunResult, RunnableStatus, Stop, StopReason, UnknownFields,
 };
-use cartouche_templating::Health;
+use cartouche_engines::Health;
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{Condition, Time},
     jiff::Timestamp,

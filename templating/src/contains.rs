@@ -4,13 +4,11 @@
 //! object, drops nulls and empty lists and maps, and writes `1.0` as `1`. So an object is recognised if it
 //! contains everything that was rendered.
 
+use cartouche_engines::kinds::{self, Admission};
 use cartouche_language::{bounds, number::integer, object::text, own_metadata::is_own_label};
 use serde_json::Value;
 
-use crate::{
-    kinds::{self, Admission},
-    rendered::Rendered,
-};
+use crate::rendered::Rendered;
 
 /// Returns true if a live object contains the rendered document. The comparison ignores its name, its namespace,
 /// its owner, labels and annotations that Cartouche sets, values that are filled in when a run is made, and the

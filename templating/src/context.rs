@@ -10,6 +10,7 @@ mod visible;
 use std::{collections::BTreeMap, sync::LazyLock};
 
 use cartouche_crds::RetentionPolicy;
+use cartouche_engines::kinds::holds_secrets;
 use cartouche_language::{
     Diagnostic, DiagnosticKind, Diagnostics, Hashing, Owner, PathError, Root, Segment,
     bounds::{self, MAX_CONTEXT_BYTES, MAX_RENDERED_BYTES, MAX_WEIGHT, Work},
@@ -22,7 +23,7 @@ use cartouche_language::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::{kinds::holds_secrets, source::Sourced};
+use crate::source::Sourced;
 
 /// The context of one rendering.
 #[derive(Clone, Debug, Default)]

@@ -3,6 +3,7 @@
 mod rules;
 
 use cartouche_crds::{ClusterRunProfileSpec, ProfilePatch};
+use cartouche_engines::merge;
 use cartouche_language::{
     Diagnostic, DiagnosticKind, Diagnostics, Root, RunFacts, Segment, Warning,
     bounds::{self, MAX_PROFILE_BYTES, MAX_RENDERED_WEIGHT, takes},
@@ -11,7 +12,7 @@ use cartouche_language::{
 use serde_json::{Value, json};
 
 use crate::{
-    body::Body, context::Context, document::StampError, merge, rendered::Rendered, runner, suspect,
+    body::Body, context::Context, document::StampError, rendered::Rendered, runner, suspect,
 };
 
 /// A profile, checked and ready to be applied to runs.

@@ -2,13 +2,14 @@
 //! hash.
 
 use cartouche_crds::{ClusterRunTemplateSpec, RequiredPermission};
+use cartouche_engines::kinds;
 use cartouche_language::{
     Diagnostic, Diagnostics, OpenPlace, RunFacts, Segment,
     open::{self, Holder},
 };
 use serde_json::{Value, json};
 
-use crate::{body::Body, context::Context, kinds};
+use crate::{body::Body, context::Context};
 
 const REQUIRES: &str = "requires";
 

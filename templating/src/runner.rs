@@ -13,6 +13,7 @@ mod pod;
 use cartouche_crds::{
     RUNNER_ARGS_ANNOTATION, RUNNER_CONTEXT_ANNOTATION, RUNNER_FILE_ANNOTATION, Runner,
 };
+use cartouche_engines::kinds;
 use cartouche_language::{
     Diagnostic, DiagnosticKind, Diagnostics, OpenJson, OpenPlace, Root, Segment, Warning,
     WarningKind, json_text, open::Holder,
@@ -20,7 +21,7 @@ use cartouche_language::{
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::{body::Body, context::Context, kinds};
+use crate::{body::Body, context::Context};
 use context::ContextParts;
 pub(crate) use context::tell_account;
 pub use found::{FileOfRun, files_of_run};

@@ -1,14 +1,13 @@
 //! Texts that look like tags, but are none.
 
 use cartouche_crds::ClusterRunTemplateSpec;
+use cartouche_engines::kinds;
 use cartouche_language::{
     Root, Segment, Warning, WarningKind, bounds,
     diagnostic::{SegmentRef, kept},
     foreign_tag, tag,
 };
 use serde_json::{Value, json};
-
-use crate::kinds;
 
 /// Returns warnings for tags in keys, tags without an end and text with the markers of a tag, in a shallow
 /// document at this place.

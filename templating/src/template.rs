@@ -6,6 +6,11 @@ mod draft;
 use std::{borrow::Cow, collections::BTreeMap};
 
 use cartouche_crds::ClusterRunTemplateSpec;
+use cartouche_engines::{
+    FailureOutputs, Health, Judged, OutputError, Outputs, Sensitive, add_own_message,
+    health::{self, CompiledRule},
+    output_paths,
+};
 use cartouche_language::{
     Diagnostic, DiagnosticKind, Diagnostics, InputSchema, Root, Segment, TERMINATION_MESSAGE,
     Warning, WarningKind,
@@ -23,17 +28,10 @@ use crate::{
     body::Body,
     context::Context,
     document::{self, check_rendered_size},
-    failure_outputs::FailureOutputs,
-    health::{self, CompiledRule, Judged},
-    output_paths,
-    outputs::{OutputError, Outputs},
     rendered::{self, Rendered},
     requires::CompiledRequires,
     runner::{self, CompiledRunner},
-    sensitive::Sensitive,
     suspect,
-    termination_message::add_own_message,
-    verdict::Health,
 };
 pub use doubtful::{Doubt, DoubtfulValue};
 pub use draft::{Attempt, Draft};
@@ -265,7 +263,10 @@ impl Template {
     #[must_use]
     pub fn health(&self, run: &Value) -> Health {
         let kind = self.kind_of(run).unwrap_or_default();
-        self.discreet(crate::health::health(self.rule.as_ref(), kind, run), run)
+        self.discreet(
+            cartouche_engines::health::health(self.rule.as_ref(), kind, run),
+            run,
+        )
     }
 
     /// Removes words that may be a sensitive output from a verdict by any rule.
@@ -293,7 +294,7 @@ impl Template {
     pub fn judged(&self, run: &Value) -> Judged {
         let kind = self.kind_of(run).unwrap_or_default();
         let has_sensitive = self.outputs.sensitive().next().is_some();
-        crate::health::judged(self.rule.as_ref(), kind, run, has_sensitive)
+        cartouche_engines::health::judged(self.rule.as_ref(), kind, run, has_sensitive)
     }
 
     /// Iterates over the names of its outputs.

@@ -88,6 +88,7 @@ fn no_source_is_found_under_another_name() -> Result<()> {
     for package in [
         "crds",
         "language",
+        "engines",
         "templating",
         "protocol",
         "controller",
@@ -410,6 +411,7 @@ fn a_dependency_is_found_through_members_of_the_workspace() {
     let metadata = serde_json::json!({ "packages": [
         { "name": "cartouche-crds", "dependencies": [dependency("kube", &["derive"])] },
         { "name": "cartouche-language", "dependencies": [] },
+        { "name": "cartouche-engines", "dependencies": [] },
         { "name": "cartouche-templating", "dependencies": [
             dependency("cartouche-crds", &[]),
             { "name": "tokio", "kind": "dev", "optional": false },

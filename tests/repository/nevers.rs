@@ -59,6 +59,15 @@ pub const PACKAGES: &[Package] = &[
     Package {
         name: "cartouche-language",
         io: false,
+        never: &[
+            "cartouche-controller",
+            "cartouche-engines",
+            "cartouche-templating",
+        ],
+    },
+    Package {
+        name: "cartouche-engines",
+        io: false,
         never: &["cartouche-controller", "cartouche-templating"],
     },
     Package {
@@ -120,6 +129,10 @@ pub const SOURCES: &[Sources] = &[
     },
     Sources {
         of: ("language", &[""]),
+        never: IO,
+    },
+    Sources {
+        of: ("engines", &[""]),
         never: IO,
     },
     Sources {
@@ -248,6 +261,7 @@ pub const STILL_BROKEN: &[&str] = &[];
 pub const STILL_IN_CIRCLES: &[(&str, usize)] = &[
     ("crds", 0),
     ("language", 0),
+    ("engines", 0),
     ("templating", 0),
     ("protocol", 0),
     ("controller", 0),

@@ -2,12 +2,10 @@
 
 use anyhow::{anyhow, bail};
 use cartouche_crds::{Cancellation, ClusterRunTemplate, Runnable};
+use cartouche_engines::kinds::{Standing, StopRequest, asked_to_stop, queue_of, standing};
 use cartouche_protocol::ledger::RunState;
 use cartouche_protocol::policy::{Asks, Policy};
-use cartouche_templating::{
-    Template,
-    kinds::{Standing, StopRequest, asked_to_stop, queue_of, standing},
-};
+use cartouche_templating::Template;
 use clap::Args;
 use k8s_openapi::jiff::Timestamp;
 use kube::{

@@ -266,7 +266,7 @@ async fn read(
 
 #[cfg(test)]
 mod tests {
-    use cartouche_templating::kinds::{self, PodsOf};
+    use cartouche_engines::kinds::{self, PodsOf};
     use clap::Args as _;
 
     use super::*;

@@ -1,6 +1,6 @@
 //! Events of a Runnable, of its run and of the run's pods.
 
-use cartouche_templating::cure_of_event;
+use cartouche_engines::cure_of_event;
 use k8s_openapi::{api::core::v1::Event, apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use kube::{Api, api::ListParams};
 

@@ -7,9 +7,9 @@ use cartouche_crds::{
     CANCEL_REQUEST_ANNOTATION, Cancellation, RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION,
     RUN_SEQUENCE_LABEL, RUNNABLE_UID_LABEL, RerunRequest, RunResult, Runnable,
 };
+use cartouche_engines::ended_at;
 use cartouche_language::label_value;
 use cartouche_protocol::ledger::RunState;
-use cartouche_templating::ended_at;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{
     Api, ResourceExt as _,

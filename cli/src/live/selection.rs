@@ -1,8 +1,8 @@
 //! Which Runnables are meant.
 
 use cartouche_crds::Runnable;
+use cartouche_engines::RunReason;
 use cartouche_protocol::conditions::{FALSE, READY, RECONCILING, STALLED, TRUE};
-use cartouche_templating::RunReason;
 use clap::Args;
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::Condition,

@@ -3,7 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use anyhow::bail;
-use cartouche_templating::kinds::{self, Watch};
+use cartouche_engines::kinds::{self, Watch};
 
 use crate::schema::{catalog::Catalog, own};
 

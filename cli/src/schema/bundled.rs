@@ -134,7 +134,7 @@ pub(super) fn object_meta() -> Value {
 
 #[cfg(test)]
 mod tests {
-    use cartouche_templating::kinds;
+    use cartouche_engines::kinds;
 
     use super::*;
     use crate::schema::{Member, catalog::Catalog};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use cartouche_crds::RunnableStatus;
+use cartouche_engines::{PodsTell, Sensitive, kinds::Standing};
 use cartouche_protocol::{
     evaluate::{by_template, outputs},
     facts::{CreateOutcome, Facts, LedgerState, Remembered, Rendering, RunnableFacts, WatchState},
@@ -13,7 +14,7 @@ use cartouche_protocol::{
     },
     status,
 };
-use cartouche_templating::{PodsTell, Sensitive, Template, kinds::Standing};
+use cartouche_templating::Template;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Map, Value, json};
 

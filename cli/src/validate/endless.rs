@@ -1,10 +1,8 @@
 //! Runs that never end, or never begin, as they are written: the API server takes them all.
 
+use cartouche_engines::kinds::{self, HealthFrom};
 use cartouche_language::suggestion;
-use cartouche_templating::{
-    Template,
-    kinds::{self, HealthFrom},
-};
+use cartouche_templating::Template;
 
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! Templates that were objects of a cluster (`kubectl get -o yaml`), with what the cluster had put into them.
 
+use cartouche_engines::kinds::{self, JOB_LABELS};
 use cartouche_language::syntax;
-use cartouche_templating::kinds::{self, JOB_LABELS};
 
 use crate::{
     finding::{Finding, Rule},

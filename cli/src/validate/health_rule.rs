@@ -1,8 +1,9 @@
 //! What of a healthRule no run of a kind can meet, as the schema of that kind says. Of the kinds that are known without one,
 //! the engine says it.
 
+use cartouche_engines::kinds;
 use cartouche_language::{suggestion, syntax};
-use cartouche_templating::{Template, kinds};
+use cartouche_templating::Template;
 use serde_json::Value;
 
 use crate::{

@@ -1,11 +1,12 @@
 //! Outputs and health rules that find nothing in any run.
 
+use cartouche_engines::kinds;
 use cartouche_language::{
     Diagnostic, Root, TERMINATION_MESSAGE,
     explained::{beside_status, unescaped_dots},
     suggestion, syntax,
 };
-use cartouche_templating::{Draft, Template, kinds};
+use cartouche_templating::{Draft, Template};
 
 use super::tags::describe;
 use crate::{

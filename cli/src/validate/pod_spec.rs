@@ -20,8 +20,8 @@ mod volumes;
 
 use std::{collections::BTreeSet, slice};
 
+use cartouche_engines::kinds;
 use cartouche_language::bounds::{MAX_PROFILE_BYTES, MAX_RENDERED_BYTES, MAX_TEMPLATE_BYTES};
-use cartouche_templating::kinds;
 use serde_json::Value;
 
 use super::shape;

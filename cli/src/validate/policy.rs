@@ -1,11 +1,11 @@
 //! What a Runnable and its template ask for beside what is run: by the same function as the controller.
 
 use cartouche_crds::{Backoff, Retry, Start, duration};
+use cartouche_engines::kinds::{self, Cancel};
 use cartouche_protocol::{
     diagnosis::Fault,
     policy::{Asks, Policy},
 };
-use cartouche_templating::kinds::{self, Cancel};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! The restart policy of Jobs and Pods: no schema says what it may be, and the API server refuses the rest.
 
+use cartouche_engines::kinds;
 use cartouche_language::suggestion;
-use cartouche_templating::kinds;
 use serde_json::Value;
 
 use super::refused::Refused;

@@ -1,7 +1,7 @@
 //! Parameters of Tekton: no schema says what their values may be, and Tekton makes a text of what it does not know.
 
+use cartouche_engines::kinds;
 use cartouche_language::syntax::{self, To};
-use cartouche_templating::kinds;
 use serde_json::Value;
 
 use super::shape;

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
+use cartouche_engines::kinds::has_tags_of_tekton;
 use cartouche_language::{
     Consequence, Unmet, Warning, WarningKind, foreign_tag,
     syntax::{self, ESCAPE, UnclosedTag},
 };
-use cartouche_templating::kinds::has_tags_of_tekton;
 
 use serde_json::Value;
 

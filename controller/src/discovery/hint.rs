@@ -1,7 +1,7 @@
 //! Suggestion of the kind that was probably meant by one that is not served.
 
+use cartouche_engines::kinds::{KnownKind, all};
 use cartouche_language::suggestion;
-use cartouche_templating::kinds::{KnownKind, all};
 
 use super::{DiscoveryError, Kinds};
 use crate::lock::lock;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use cartouche_engines::{RunReason, Said};
 use cartouche_protocol::{facts::Hindrance, ledger::PodsSaid};
-use cartouche_templating::{RunReason, Said};
 
 use crate::backoff::PODS;
 

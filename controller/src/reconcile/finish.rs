@@ -3,6 +3,7 @@
 use std::{sync::Mutex, time::Duration};
 
 use cartouche_crds::RunnableStatus;
+use cartouche_engines::RunReason;
 use cartouche_protocol::{
     category::Category,
     conditions,
@@ -12,7 +13,6 @@ use cartouche_protocol::{
     reconcile_error::{ReconcileError, Requeue},
     status,
 };
-use cartouche_templating::RunReason;
 
 use super::reconciliation::{CONFLICT_PAUSE, End, Reconciliation, SECOND};
 use crate::{

@@ -6,6 +6,7 @@ use cartouche_crds::{
     BESIDE_TEMPLATE, CurrentRun, PinnedProfile, RERUN_REQUEST_ANNOTATION, RerunRequest,
     TO_BESIDE_TEMPLATE,
 };
+use cartouche_engines::kinds::holds_secrets;
 use cartouche_language::{Owner, weight::weight};
 use cartouche_protocol::{
     category::Category,
@@ -15,7 +16,7 @@ use cartouche_protocol::{
     object::Object,
     reconcile_error::{ReconcileError, Requeue},
 };
-use cartouche_templating::{Rendered, Stamp, kinds::holds_secrets, stamp};
+use cartouche_templating::{Rendered, Stamp, stamp};
 use kube::ResourceExt;
 use serde_json::{Value, json};
 

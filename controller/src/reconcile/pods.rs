@@ -2,6 +2,12 @@
 
 use std::time::Duration;
 
+use cartouche_engines::{
+    EndedPods, Maker, PodsTell, PodsWords, RunReason, Said, Sensitive, had_failed_pods,
+    has_message_in_pods, is_job, is_late,
+    kinds::{self, PodsOf},
+    no_pod_because, remedy_at_work, why_no_pod,
+};
 use cartouche_protocol::{
     category::Category,
     conditions::{READY, find},
@@ -13,12 +19,7 @@ use cartouche_protocol::{
     status::is_at_work,
     told,
 };
-use cartouche_templating::{
-    EndedPods, Maker, PodsTell, PodsWords, RunReason, Said, Sensitive, Template, had_failed_pods,
-    has_message_in_pods, is_job, is_late,
-    kinds::{self, PodsOf},
-    no_pod_because, remedy_at_work, why_no_pod,
-};
+use cartouche_templating::Template;
 use serde_json::Value;
 
 use super::reconciliation::Reconciliation;

@@ -15,6 +15,7 @@ mod when;
 use std::collections::BTreeMap;
 
 use cartouche_crds::{OutputSink, SinkKind};
+use cartouche_engines::Sensitive;
 use cartouche_protocol::{
     category::Category,
     diagnosis::Diagnosis,
@@ -23,7 +24,6 @@ use cartouche_protocol::{
     references::SourceObject,
     sinks::{self, FoundSink, Holder, SinkProblem, Sinks},
 };
-use cartouche_templating::Sensitive;
 
 use super::{
     make::LEDGER_FRESH_FOR,

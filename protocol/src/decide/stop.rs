@@ -1,7 +1,7 @@
 //! Stops a run that has worked for longer than its timeout, or that makes way for a later one.
 
 use cartouche_crds::{Stop, StopReason};
-use cartouche_templating::kinds::{StopRequest, queue_of};
+use cartouche_engines::kinds::{StopRequest, queue_of};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use super::{Step, ToStop};

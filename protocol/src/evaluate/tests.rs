@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cartouche_crds::{ClusterRunTemplate, HistoryEntry};
-use cartouche_templating::{EndedPods, Sensitive};
+use cartouche_engines::{EndedPods, Sensitive};
 use serde_json::{Value, json};
 
 use super::{by_template, failure_with_pods, fetched_run, outputs, outputs_with_pods};

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use cartouche_templating::kinds::StopRequest;
+use cartouche_engines::kinds::StopRequest;
 use serde_json::Value;
 
 use super::Facts;

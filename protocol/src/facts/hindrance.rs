@@ -1,6 +1,6 @@
 //! Reasons why a run does not progress.
 
-use cartouche_templating::Said;
+use cartouche_engines::Said;
 
 /// Reason why a run does not progress, as its pods give it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Requests that stop a run at work.
 
-use cartouche_templating::kinds::StopRequest;
+use cartouche_engines::kinds::StopRequest;
 
 use super::Facts;
 use crate::ledger::AtWork;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cartouche_templating::kinds::{Standing, Works};
+use cartouche_engines::kinds::{Standing, Works};
 use k8s_openapi::jiff::Timestamp;
 
 use super::{Facts, PolicyFrom};

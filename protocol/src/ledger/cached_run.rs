@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use cartouche_templating::{Health, PodsTell, kinds::Standing};
+use cartouche_engines::{Health, PodsTell, kinds::Standing};
 use serde_json::Value;
 
 use super::{Asked, FetchedRun, Ledger, OutputsRead, RunIdentity, result_of};

@@ -2,7 +2,7 @@
 //! pods report. Pure.
 
 use cartouche_crds::{Stop, StopReason};
-use cartouche_templating::{RunReason, Verdict};
+use cartouche_engines::{RunReason, Verdict};
 
 use super::{FetchedRun, PodsSaid};
 use crate::told::bounded;
@@ -95,7 +95,7 @@ pub(crate) fn stopped(run: &FetchedRun, stop: Option<&Stop>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use cartouche_templating::Verdict;
+    use cartouche_engines::Verdict;
 
     use super::{FetchedRun as Run, Stop};
     use crate::ledger::{FetchedRun, PodsSaid, tests::sample::*};

@@ -7,8 +7,8 @@ use cartouche_crds::{
     PROFILE_ANNOTATION, PROFILE_REFRESH_ANNOTATION, ProfileVersion, RERUN_TOKEN_ANNOTATION,
     RUN_SEQUENCE_LABEL, RUNNABLE_NAME_LABEL, RunResult, short_message,
 };
+use cartouche_engines::{Health, PodsTell, Said, Sensitive, Verdict, kinds::Standing};
 use cartouche_language::{CLOCKS, controlling_runnable, name_suffix, weight::weight};
-use cartouche_templating::{Health, PodsTell, Said, Sensitive, Verdict, kinds::Standing};
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::Time,
     jiff::{SignedDuration, Timestamp},

@@ -1,7 +1,7 @@
 //! Requests that stop runs.
 
 use cartouche_crds::StopMethod;
-use cartouche_templating::kinds::{Standing, StopRequest};
+use cartouche_engines::kinds::{Standing, StopRequest};
 
 use super::Policy;
 use crate::diagnosis::Fault;

@@ -9,8 +9,9 @@ use cartouche_crds::{
     MAX_SINKS, OutputSink, SensitiveOutput, SinkKind, UnknownFields, is_config_map_key,
     is_dns_subdomain,
 };
+use cartouche_engines::Sensitive;
 use cartouche_language::suggestion;
-use cartouche_templating::{Sensitive, Template};
+use cartouche_templating::Template;
 use serde_json::Value;
 
 use super::{of, revision};

@@ -1,5 +1,5 @@
+use cartouche_engines::Sensitive;
 use cartouche_language::Owner;
-use cartouche_templating::Sensitive;
 use serde_json::{Value, json};
 
 use super::*;

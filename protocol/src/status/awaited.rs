@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use cartouche_templating::RunReason;
+use cartouche_engines::RunReason;
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::SignedDuration};
 
 use crate::{

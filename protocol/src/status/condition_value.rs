@@ -1,6 +1,6 @@
 //! Values of conditions.
 
-use cartouche_templating::{Health, Verdict};
+use cartouche_engines::{Health, Verdict};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::{

@@ -1,7 +1,7 @@
 //! Message of `Ready` about the run: more than its engine says, if its pods have reported. Pure.
 
 use cartouche_crds::{CurrentRun, RunPhase, RunResult, RunnableStatus, Stop, StopReason};
-use cartouche_templating::{PodsTell, RunReason, Said, kinds::queue_of};
+use cartouche_engines::{PodsTell, RunReason, Said, kinds::queue_of};
 
 use super::{ConditionValue, is_stored};
 use crate::{

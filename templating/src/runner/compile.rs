@@ -1,6 +1,7 @@
 //! Checks and compilation of a template's files.
 
 use cartouche_crds::{Runner, RunnerFile};
+use cartouche_engines::kinds;
 use cartouche_language::{
     Diagnostic, DiagnosticKind, Diagnostics,
     bounds::{self, MAX_TEMPLATE_BYTES},
@@ -13,7 +14,7 @@ use super::{
     ARGS_PATH, CONTEXT_PATH, CompiledRunner, File, context::ContextParts, field, file,
     without_pods, wrong,
 };
-use crate::{body::Body, kinds};
+use crate::body::Body;
 
 const TAG_IN_PATH: &str =
     "it holds a tag, and a path is taken as it is written: write the path as it is to be";

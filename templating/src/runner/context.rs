@@ -3,6 +3,7 @@
 use cartouche_crds::{
     LONGEST_DURATION, RUNNER_CONTEXT_ANNOTATION, Runner, SHORTEST_DURATION, duration, plain_json,
 };
+use cartouche_engines::kinds;
 use cartouche_language::{
     Diagnostic, DiagnosticKind, OpenPlace, Segment, json_text, open::Holder, owner_reference,
     syntax,
@@ -10,7 +11,7 @@ use cartouche_language::{
 use serde_json::{Value, json};
 
 use super::{Content, annotations, field, render, wrong};
-use crate::{body::Body, context::Context, kinds};
+use crate::{body::Body, context::Context};
 
 /// The duration of no timeout, in the notation of Go.
 const NO_TIMEOUT: &str = "0s";

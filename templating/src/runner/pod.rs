@@ -1,10 +1,10 @@
 //! The pod that files are mounted into.
 
+use cartouche_engines::{kinds, merge};
 use cartouche_language::{Diagnostic, DiagnosticKind, Diagnostics, OpenPlace, Segment};
 use serde_json::{Map, Value, json};
 
 use super::{Made, field, file, wrong};
-use crate::{kinds, merge};
 
 /// Name of the volume with the files.
 pub const VOLUME: &str = "cartouche-runner";

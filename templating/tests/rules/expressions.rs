@@ -9,7 +9,8 @@
 use std::collections::BTreeMap;
 
 use cartouche_crds::ClusterRunTemplateSpec;
-use cartouche_templating::{Context, OutputError, Template};
+use cartouche_engines::OutputError;
+use cartouche_templating::{Context, Template};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

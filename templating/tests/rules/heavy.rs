@@ -10,13 +10,12 @@
 use std::collections::BTreeMap;
 
 use cartouche_crds::{ClusterRunTemplateSpec, ReadAs};
+use cartouche_engines::OutputError;
 use cartouche_language::{
     bounds::{MAX_CONTEXT_BYTES, MAX_RENDERED_WEIGHT, MAX_TEMPLATE_BYTES, MAX_WEIGHT},
     weight::weight,
 };
-use cartouche_templating::{
-    Context, Fields, NoValue, OutputError, Room, Sourced, Template, read_text,
-};
+use cartouche_templating::{Context, Fields, NoValue, Room, Sourced, Template, read_text};
 use serde_json::{Value, json};
 
 /// Nests maps of one entry, so often that they have about this weight.

@@ -14,14 +14,15 @@ use std::{
 };
 
 use cartouche_crds::Cancellation;
-use cartouche_language::TERMINATION_MESSAGE;
-use cartouche_templating::{
-    Template, Verdict, add_own_message, built_in_health, is_job,
+use cartouche_engines::{
+    Verdict, add_own_message, built_in_health, is_job,
     kinds::{
         self, Cancel, HealthFrom, KnownKind, OutputSource, PodsOf, StopRequest, Watch,
         asked_to_stop, known, known_fields,
     },
 };
+use cartouche_language::TERMINATION_MESSAGE;
+use cartouche_templating::Template;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -361,7 +362,7 @@ fn shipped(folder: &Path, found: &mut Vec<(String, String)>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap();
-        if path.is_dir() && name != "tests" && !path.ends_with("templating/src/kinds") {
+        if path.is_dir() && name != "tests" && !path.ends_with("engines/src/kinds") {
             shipped(&path, found);
         } else if path.extension().is_some_and(|it| it == "rs") && name != "tests.rs" {
             let text = fs::read_to_string(&path).unwrap();
@@ -396,7 +397,7 @@ fn nothing_else_knows_an_engine_by_its_name() {
             for word in &words {
                 assert!(
                     !code.contains(word),
-                    "{path}: {word} belongs into templating/src/kinds"
+                    "{path}: {word} belongs into engines/src/kinds"
                 );
             }
         }

@@ -12,6 +12,7 @@ mod stops;
 use std::{sync::Arc, time::Duration};
 
 use cartouche_crds::{OutputsFrom, RunPhase, RunResult};
+use cartouche_engines::{Health, PodsTell, Verdict};
 use cartouche_protocol::{
     category::Category,
     decide::Step,
@@ -20,7 +21,6 @@ use cartouche_protocol::{
     process_state::{ProcessState, StoredStatus},
     reconcile_error::{ReconcileError, Requeue},
 };
-use cartouche_templating::{Health, PodsTell, Verdict};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::SignedDuration};
 
 use crate::{cast::NOW, process::CLOCK};
@@ -403,7 +403,7 @@ fn invent_end(facts: &mut Facts) {
         health: unknown(),
         pods_tell: PodsTell::Nothing,
         asked: Asked::No,
-        standing: cartouche_templating::kinds::Standing::FREE,
+        standing: cartouche_engines::kinds::Standing::FREE,
         outputs: OutputsDigest::None,
         rules_hash: rendering.rules_hash.clone(),
         version: None,

@@ -6,7 +6,7 @@ use cartouche_crds::{
     CANCEL_REQUEST_ANNOTATION, INPUT_HASH_ANNOTATION, PROFILE_ANNOTATION, ProfileVersion,
     RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL, RunnableStatus,
 };
-use cartouche_templating::kinds::asked_to_stop;
+use cartouche_engines::kinds::asked_to_stop;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 

@@ -94,27 +94,27 @@ const OF_LANGUAGE: [Floor; 2] = [
     ],
 ];
 
-/// Templating by floors, the lowest first: engines and their runs; templates.
-const OF_TEMPLATING: [Floor; 2] = [
-    floor![
-        "failure_outputs",
-        "health",
-        "kinds",
-        "maker",
-        "merge",
-        "output_paths",
-        "outputs",
-        "pods",
-        "run_reason",
-        "sensitive",
-        "termination_message",
-        "verdict",
-    ],
-    floor![
-        "body", "contains", "context", "document", "meant", "profile", "rendered", "requires",
-        "runner", "source", "stamp", "suspect", "template",
-    ],
-];
+/// Engines have one floor.
+const OF_ENGINES: [Floor; 1] = [floor![
+    "failure_outputs",
+    "health",
+    "kinds",
+    "maker",
+    "merge",
+    "output_paths",
+    "outputs",
+    "pods",
+    "run_reason",
+    "sensitive",
+    "termination_message",
+    "verdict",
+]];
+
+/// Templating has one floor.
+const OF_TEMPLATING: [Floor; 1] = [floor![
+    "body", "contains", "context", "document", "meant", "profile", "rendered", "requires",
+    "runner", "source", "stamp", "suspect", "template",
+]];
 
 /// The protocol by floors, the lowest first: names, keys, and forms of texts and objects; problems of a
 /// Runnable, in sentences; the ledger; rules that know it; facts; decisions, statuses, and the memory of a
@@ -149,9 +149,10 @@ const OF_PROTOCOL: [Floor; 6] = [
 ];
 
 /// The crates whose modules stand on floors.
-pub const FLOORS: [(&str, &[Floor]); 4] = [
+pub const FLOORS: [(&str, &[Floor]); 5] = [
     ("crds", &OF_CRDS),
     ("language", &OF_LANGUAGE),
+    ("engines", &OF_ENGINES),
     ("templating", &OF_TEMPLATING),
     ("protocol", &OF_PROTOCOL),
 ];

@@ -1,4 +1,4 @@
-use cartouche_templating::kinds::{self, Cancel as HowToCancel};
+use cartouche_engines::kinds::{self, Cancel as HowToCancel};
 use clap::Args as _;
 use serde_json::{Value, json};
 

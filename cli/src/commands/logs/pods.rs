@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::{anyhow, bail};
-use cartouche_templating::{
+use cartouche_engines::{
     Maker,
     kinds::{self, PodsOf},
 };

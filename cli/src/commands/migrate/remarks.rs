@@ -3,11 +3,9 @@
 mod pruned;
 
 use cartouche_crds::{ClusterRunTemplateSpec, GROUP};
+use cartouche_engines::kinds::{self, HealthFrom, KnownKind};
 use cartouche_language::{Consequence, MAX_LABEL, Root, Warning, WarningKind};
-use cartouche_templating::{
-    Template,
-    kinds::{self, HealthFrom, KnownKind},
-};
+use cartouche_templating::Template;
 use serde_json::Value;
 
 use crate::schema::catalog::Catalog;

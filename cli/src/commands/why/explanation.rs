@@ -3,6 +3,7 @@
 use std::{borrow::Cow, fmt::Write as _};
 
 use cartouche_crds::{ClusterRunTemplate, PendingRun, PinnedProfile, Runnable};
+use cartouche_engines::{RunReason, is_of_memory_limit, kinds::standing};
 use cartouche_protocol::{
     advice::advice,
     category::Category,
@@ -11,7 +12,6 @@ use cartouche_protocol::{
     status::blocking,
     told::Told,
 };
-use cartouche_templating::{RunReason, is_of_memory_limit, kinds::standing};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt as _;
 use serde::Serialize;

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use cartouche_crds::RunResult;
+use cartouche_engines::{PodsWords, masked};
 use cartouche_protocol::ledger::RunState;
-use cartouche_templating::{PodsWords, masked};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, api::LogParams};
 use serde::Serialize;

@@ -1,11 +1,11 @@
 //! What becomes of a run that failed, as data.
 
 use cartouche_crds::{ClusterRunTemplate, Runnable};
+use cartouche_engines::kinds::{Standing, Works};
 use cartouche_protocol::{
     ledger::Ledger,
     policy::{Ahead, Asks, Policy},
 };
-use cartouche_templating::kinds::{Standing, Works};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::Serialize;
 

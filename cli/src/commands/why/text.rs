@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use cartouche_crds::RerunRequest;
+use cartouche_engines::Judged;
 use cartouche_protocol::{
     category::Category,
     conditions::RUN_TEMPLATE_READY,
@@ -12,7 +13,6 @@ use cartouche_protocol::{
     told::Told,
     trace::SourceKey,
 };
-use cartouche_templating::Judged;
 
 use super::{
     explained_run::{Because, ExplainedRun, Found},

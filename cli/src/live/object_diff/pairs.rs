@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeSet};
 
-use cartouche_templating::merge_keys;
+use cartouche_engines::merge_keys;
 use serde_json::Value;
 
 use crate::source::Segment;

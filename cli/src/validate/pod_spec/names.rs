@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cartouche_crds::is_dns_label;
-use cartouche_templating::EACH_CONTAINER;
+use cartouche_engines::EACH_CONTAINER;
 
 use super::{Fault, Part, Pod};
 use crate::source::Segment;

@@ -1,6 +1,6 @@
 //! A part of an object, and the steps to it.
 
-use cartouche_templating::EACH_CONTAINER;
+use cartouche_engines::EACH_CONTAINER;
 use serde_json::Value;
 
 use crate::source::Segment;

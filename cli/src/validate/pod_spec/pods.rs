@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cartouche_templating::{
+use cartouche_engines::{
     CONTAINER_LISTS,
     kinds::{PodPlace, pod_place},
 };

@@ -8,8 +8,8 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
+use cartouche_engines::OBJECTS_OF_VOLUMES;
 use cartouche_language::suggestion;
-use cartouche_templating::OBJECTS_OF_VOLUMES;
 use serde_json::Value;
 
 use super::{Fault, Part, Pod};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use cartouche_engines::{CONTAINER_LISTS, EACH_CONTAINER};
 use cartouche_language::suggestion;
-use cartouche_templating::{CONTAINER_LISTS, EACH_CONTAINER};
 
 use super::{Fault, Part, Pod};
 use crate::source::Segment;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use cartouche_crds::{OutputsFrom, SinkKind};
+use cartouche_engines::Sensitive;
 use cartouche_protocol::{
     ledger::Ledger,
     sinks::{Content, Given, Holder, SinkProblem, Verdict, Wanted, may_write},
 };
-use cartouche_templating::Sensitive;
 
 use super::{Progress, Read, sensitive};
 use crate::{lock::lock, reconcile::reconciliation::Reconciliation};

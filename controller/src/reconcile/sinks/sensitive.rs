@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use cartouche_crds::{OutputsFrom, SinkKind};
+use cartouche_engines::Sensitive;
 use cartouche_protocol::{
     diagnosis::Diagnosis,
     ledger::{FetchedRun, Ledger, OutputsRead, RunName},
     reconcile_error::Requeue,
     sinks::{SinkProblem, Sinks, key_of, revision},
 };
-use cartouche_templating::Sensitive;
 use serde_json::Value;
 
 use super::Read;

@@ -5,13 +5,13 @@ use std::{
     time::Duration,
 };
 
+use cartouche_engines::kinds::StopRequest;
 use cartouche_protocol::{
     decide::ToStop,
     facts::{PolicyFrom, StopOutcome},
     ledger::RunName,
     policy::{Asks, Policy},
 };
-use cartouche_templating::kinds::StopRequest;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
-use cartouche_protocol::ledger::{Asked, OutputsRead, PodsSaid};
-use cartouche_templating::{
+use cartouche_engines::{
     Health, PodsTell, Verdict,
     kinds::{Standing, Works},
 };
+use cartouche_protocol::ledger::{Asked, OutputsRead, PodsSaid};
 use k8s_openapi::jiff::Timestamp;
 
 use super::*;
@@ -39,7 +39,7 @@ fn seen(verdict: Verdict) -> CachedRun {
 
 fn read(verdict: Verdict) -> FetchedRun {
     FetchedRun {
-        sensitive: cartouche_templating::Sensitive::default(),
+        sensitive: cartouche_engines::Sensitive::default(),
         failure: None,
         run: seen(verdict).run,
         health: health(verdict),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cartouche_crds::RunResult;
-use cartouche_templating::Verdict;
+use cartouche_engines::Verdict;
 
 use super::scene::*;
 use crate::{

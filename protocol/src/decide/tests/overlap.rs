@@ -7,7 +7,7 @@ mod waited_for;
 use std::time::Duration;
 
 use cartouche_crds::{ConcurrencyPolicy, CurrentRun, RunPhase, RunResult, Stop, StopReason};
-use cartouche_templating::kinds::StopRequest;
+use cartouche_engines::kinds::StopRequest;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::scene::*;

@@ -4,7 +4,7 @@ mod queued;
 mod read;
 
 use cartouche_crds::{CurrentRun, HistoryEntry, Retry, RunResult, Stop, StopMethod, StopReason};
-use cartouche_templating::kinds::StopRequest;
+use cartouche_engines::kinds::StopRequest;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::json;
 

@@ -6,7 +6,7 @@
 )]
 
 use cartouche_crds::{CurrentRun, RunResult, Stop, StopMethod, StopReason};
-use cartouche_templating::kinds::StopRequest;
+use cartouche_engines::kinds::StopRequest;
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use cartouche_crds::RunResult;
-use cartouche_templating::Verdict;
+use cartouche_engines::Verdict;
 use proptest::prelude::*;
 
 use super::sample::*;

@@ -1,7 +1,7 @@
 //! Outcomes of runs: results, outputs, runs that show up late or go away.
 
 use cartouche_crds::{RunPhase, RunResult, StopReason};
-use cartouche_templating::Verdict;
+use cartouche_engines::Verdict;
 use serde_json::json;
 
 use super::sample::*;

@@ -8,10 +8,9 @@ use std::{
 use cartouche_crds::{
     ClusterRunTemplateSpec, CurrentRun, HistoryEntry, OutputsFrom, RunPhase, RunResult,
 };
+use cartouche_engines::{Health, PodsTell, Verdict};
 use cartouche_language::{HashVersion, Hashing, name_suffix};
-use cartouche_templating::{
-    Context, Health, PodsTell, Rendered, Sourced, Template, Verdict, secret_mark,
-};
+use cartouche_templating::{Context, Rendered, Sourced, Template, secret_mark};
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::Time,
     jiff::{SignedDuration, Timestamp},
@@ -298,7 +297,7 @@ pub(crate) fn fetched(run: RunIdentity, verdict: Verdict, outputs: OutputsRead) 
         run,
         health: health(verdict),
         outputs,
-        sensitive: cartouche_templating::Sensitive::default(),
+        sensitive: cartouche_engines::Sensitive::default(),
         failure: None,
         rules_hash: Arc::from(RULES),
         matches: false,
@@ -307,7 +306,7 @@ pub(crate) fn fetched(run: RunIdentity, verdict: Verdict, outputs: OutputsRead) 
         controller: None,
         stopped: None,
         asked: Asked::No,
-        standing: cartouche_templating::kinds::Standing::FREE,
+        standing: cartouche_engines::kinds::Standing::FREE,
         version: None,
     }
 }

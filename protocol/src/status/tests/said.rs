@@ -1,9 +1,11 @@
 //! Words of `Ready` about a run beside those of its engine, and how long they stay.
 
-use cartouche_templating::{PodsTell, RunReason, Said};
+use cartouche_engines::{
+    PodsTell, RunReason, Said,
+    kinds::{Standing, Works},
+};
 
 use cartouche_crds::{Stop, StopReason, UnknownFields};
-use cartouche_templating::kinds::{Standing, Works};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::*;

@@ -1,7 +1,8 @@
 //! Values of sensitive outputs in the reports about a run.
 
+use cartouche_engines::Verdict;
+
 use super::*;
-use crate::verdict::Verdict;
 
 const WITHHELD: &str = "withheld: it contains the value of the sensitive output [pin]";
 const UNSAID: &str =

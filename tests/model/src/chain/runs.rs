@@ -1,6 +1,7 @@
 //! Runs and statuses, as the API server has them.
 
 use cartouche_crds::{PendingRun, RunResult, RunnableStatus};
+use cartouche_engines::{Health, PodsTell, Verdict};
 use cartouche_language::name_suffix;
 use cartouche_protocol::{
     conditions::{FALSE, READY, STALLED, TRUE},
@@ -8,7 +9,6 @@ use cartouche_protocol::{
     sources::Readiness,
     status::{ConditionValue, condition},
 };
-use cartouche_templating::{Health, PodsTell, Verdict};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{
@@ -53,7 +53,7 @@ pub(super) fn run_of<'a>(world: &'a World, who: Who, uid: &str) -> Option<&'a Ru
 pub(super) fn fetched(run: &Run) -> FetchedRun {
     let succeeded = run.result == Some(true);
     FetchedRun {
-        sensitive: cartouche_templating::Sensitive::default(),
+        sensitive: cartouche_engines::Sensitive::default(),
         failure: None,
         run: identity(run),
         health: Health {
@@ -75,7 +75,7 @@ pub(super) fn fetched(run: &Run) -> FetchedRun {
         },
         rules_hash: RULES.into(),
         matches: false,
-        standing: cartouche_templating::kinds::Standing::FREE,
+        standing: cartouche_engines::kinds::Standing::FREE,
         pods_tell: PodsTell::Nothing,
         pods_said: PodsSaid::Nothing,
         controller: None,

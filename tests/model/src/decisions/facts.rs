@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cartouche_engines::kinds::StopRequest;
 use cartouche_protocol::{
     category::Category,
     evaluate::{contains_rendered, digested, fetched_run},
@@ -13,7 +14,6 @@ use cartouche_protocol::{
     policy::Policy,
     reconcile_error::{ReconcileError, Requeue},
 };
-use cartouche_templating::kinds::StopRequest;
 use k8s_openapi::jiff::SignedDuration;
 use serde_json::{Map, Value};
 

@@ -1,12 +1,12 @@
 //! Mistakes in stopping runs.
 
 use cartouche_crds::RunResult;
+use cartouche_engines::kinds::StopRequest;
 use cartouche_protocol::{
     decide::{Step, ToStop},
     facts::{Facts, StopOutcome},
     ledger::Ledger,
 };
-use cartouche_templating::kinds::StopRequest;
 
 /// Removes all stops from the ledger.
 pub(super) fn forget(ledger: &mut Ledger) {

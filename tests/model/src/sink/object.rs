@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use cartouche_crds::{OutputSink, OutputsFrom, SinkKind};
+use cartouche_engines::Sensitive;
 use cartouche_language::Owner;
 use cartouche_protocol::{
     ledger::Ledger,
     references::SourceKind,
     sinks::{self, Content, FoundSink, Given, created, replaced},
 };
-use cartouche_templating::Sensitive;
 use serde_json::{Value, json};
 
 use super::world::{Object, Stored};

@@ -1,7 +1,7 @@
 //! Waits that follow from a time, and times that prove nothing.
 
 use cartouche_crds::{CurrentRun, RunResult, StopReason};
-use cartouche_templating::kinds::StopRequest;
+use cartouche_engines::kinds::StopRequest;
 
 use super::{super::scene::*, latest, replace, stopped, waiting, working};
 use crate::{

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use cartouche_templating::kinds::{Standing, Works};
+use cartouche_engines::kinds::{Standing, Works};
 
 use super::*;
 

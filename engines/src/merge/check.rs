@@ -14,14 +14,16 @@ const TEXTS: [&str; 2] = ["labels", "annotations"];
 const DIRECTIVE: char = '$';
 
 /// Returns all problems of a pod template, by path.
-pub(crate) fn check(pod_template: &Value) -> Vec<Diagnostic> {
+#[must_use]
+pub fn check(pod_template: &Value) -> Vec<Diagnostic> {
     let mut walk = Walk::new(POD_TEMPLATE);
     walk.pod_template(pod_template);
     walk.problems
 }
 
 /// Returns all problems of one of the patches, by path.
-pub(crate) fn check_patch(index: usize, patch: &Value) -> Vec<Diagnostic> {
+#[must_use]
+pub fn check_patch(index: usize, patch: &Value) -> Vec<Diagnostic> {
     let mut walk = Walk::new("patches");
     walk.within(Segment::Index(index), |it| {
         it.within("patch", |it| it.patch(patch));
@@ -30,7 +32,8 @@ pub(crate) fn check_patch(index: usize, patch: &Value) -> Vec<Diagnostic> {
 }
 
 /// Returns the patches of a kind that already has one, by path.
-pub(crate) fn check_kinds(patches: &[ProfilePatch]) -> Vec<Diagnostic> {
+#[must_use]
+pub fn check_kinds(patches: &[ProfilePatch]) -> Vec<Diagnostic> {
     let mut walk = Walk::new("patches");
     for (index, patch) in patches.iter().enumerate() {
         let is_same = |other: &ProfilePatch| {

@@ -23,7 +23,7 @@ use serde_json::{Map, Value};
 
 use crate::kinds;
 
-pub(crate) use check::{check, check_kinds, check_patch};
+pub use check::{check, check_kinds, check_patch};
 
 /// Name that stands for each container of a run.
 pub const EACH: &str = "*";
@@ -90,7 +90,7 @@ pub fn merge_keys() -> impl Iterator<Item = &'static str> {
 
 /// Merges a profile's pod template into a run, if the kind of the run has a pod. The template has passed
 /// [`check()`]. Fails with every part that does not fit.
-pub(crate) fn merge(document: &mut Value, pod_template: &Value) -> Result<(), Diagnostics> {
+pub fn merge(document: &mut Value, pod_template: &Value) -> Result<(), Diagnostics> {
     let known = kinds::known_fields_of(document);
     let Some(pointer) = known.and_then(|known| known.pod_template) else {
         return Ok(());
@@ -299,7 +299,8 @@ fn shown(name: Option<&Value>) -> String {
 }
 
 /// Returns the problem of a container name that the run lacks, with the names that it has.
-pub(crate) fn unknown_container(name: &str, known: &[&str]) -> DiagnosticKind {
+#[must_use]
+pub fn unknown_container(name: &str, known: &[&str]) -> DiagnosticKind {
     let what = format!("the run has no such container '{name}'");
     match known {
         [] => DiagnosticKind::plain(what),

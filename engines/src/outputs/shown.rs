@@ -34,7 +34,7 @@ fn read(paths: &[&str]) -> Vec<Path> {
 
 impl Outputs {
     /// Reports the other parts of a template that show the value of a sensitive output, or may.
-    pub(crate) fn check_shown(
+    pub fn check_shown(
         &self,
         failure: &FailureOutputs,
         rule: Option<&CompiledRule>,
@@ -63,7 +63,8 @@ impl Outputs {
     }
 
     /// Returns true if a sensitive output may be part of an engine's words about a run.
-    pub(crate) fn are_words_sensitive(&self) -> bool {
+    #[must_use]
+    pub fn are_words_sensitive(&self) -> bool {
         let mut sensitive = self.sensitive_paths();
         sensitive.any(|(_, path)| SAID.iter().any(|said| said.may_meet(path)))
     }

@@ -14,7 +14,8 @@ const TRUE: &str = "True";
 
 /// Returns all parts of a rule that a run of that `apiVersion` and kind, as in the template, never meets. Without
 /// a rule, reports a kind without any sign of success.
-pub(crate) fn unmet(
+#[must_use]
+pub fn unmet(
     rule: Option<&HealthRule>,
     (api_version, kind): (&str, &str),
     template: &Value,

@@ -41,7 +41,8 @@ impl Judged {
 }
 
 /// Returns the rule for a run of that `apiVersion` and kind.
-pub(crate) fn judged(
+#[must_use]
+pub fn judged(
     rule: Option<&CompiledRule>,
     (api_version, kind): (&str, &str),
     run: &Value,

@@ -97,7 +97,7 @@ fn listed(errors: &[OutputPathError]) -> String {
 
 /// The outputs that a template declares, by name.
 #[derive(Clone, Debug)]
-pub(crate) struct Outputs(Vec<Output>);
+pub struct Outputs(Vec<Output>);
 
 #[derive(Clone, Debug)]
 struct Output {
@@ -111,11 +111,12 @@ struct Output {
 
 impl Outputs {
     /// Iterates over the names of all outputs.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+    pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|output| output.name.as_str())
     }
 
-    pub(crate) fn compile(
+    /// Compiles what a template declares; what is wrong is put with the `problems`.
+    pub fn compile(
         declared: Option<&BTreeMap<String, String>>,
         optional: &[String],
         sensitive: &[String],
@@ -133,25 +134,28 @@ impl Outputs {
         Self(outputs.collect())
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether the template declares none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Returns true if an output is below this field.
-    pub(crate) fn reads(&self, field: &str) -> bool {
+    #[must_use]
+    pub fn reads(&self, field: &str) -> bool {
         self.0
             .iter()
             .any(|output| output.path.leading_keys().first() == Some(&field))
     }
 
     /// Iterates over the names of outputs that a run may lack.
-    pub(crate) fn optional(&self) -> impl Iterator<Item = &str> {
+    pub fn optional(&self) -> impl Iterator<Item = &str> {
         let optional = self.0.iter().filter(|output| output.optional);
         optional.map(|output| output.name.as_str())
     }
 
     /// Iterates over the names of outputs whose values are for a Secret only.
-    pub(crate) fn sensitive(&self) -> impl Iterator<Item = &str> {
+    pub fn sensitive(&self) -> impl Iterator<Item = &str> {
         self.sensitive_paths().map(|(name, _)| name)
     }
 
@@ -162,7 +166,7 @@ impl Outputs {
 
     /// Reads the public outputs from a run of that `apiVersion` and kind: all except optional ones, or none. If a
     /// sensitive one has no value, there are none either.
-    pub(crate) fn read(
+    pub fn read(
         &self,
         kind: Option<(&str, &str)>,
         run: &Value,
@@ -190,7 +194,8 @@ impl Outputs {
 
     /// Returns a search for the values at sensitive paths in texts about a run, whether or not it gives outputs.
     /// An unknown value may be anywhere.
-    pub(crate) fn search(&self, run: &Value) -> Search<'_> {
+    #[must_use]
+    pub fn search(&self, run: &Value) -> Search<'_> {
         let mut work = Work::new();
         let (mut known, mut unknown) = (Vec::new(), None);
         for (name, path) in self.sensitive_paths() {
@@ -208,7 +213,8 @@ impl Outputs {
     }
 
     /// Reads the sensitive outputs; none unless all outputs can be read.
-    pub(crate) fn read_sensitive(&self, kind: Option<(&str, &str)>, run: &Value) -> Sensitive {
+    #[must_use]
+    pub fn read_sensitive(&self, kind: Option<(&str, &str)>, run: &Value) -> Sensitive {
         if self.sensitive().next().is_none() {
             return Sensitive::default();
         }

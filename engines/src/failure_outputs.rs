@@ -17,29 +17,33 @@ use crate::{
 
 /// The failure outputs that a template declares, by name.
 #[derive(Clone, Debug)]
-pub(crate) struct FailureOutputs(Vec<(String, Path)>);
+pub struct FailureOutputs(Vec<(String, Path)>);
 
 impl FailureOutputs {
-    pub(crate) fn compile(
+    /// Compiles what a template declares; what is wrong is put with the `problems`.
+    pub fn compile(
         declared: Option<&BTreeMap<String, String>>,
         problems: &mut Vec<Diagnostic>,
     ) -> Self {
         Self(paths_of("failureOutputs", declared, problems))
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether the template declares none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Iterates over names and paths.
-    pub(crate) fn paths(&self) -> impl Iterator<Item = (&str, &Path)> {
+    pub fn paths(&self) -> impl Iterator<Item = (&str, &Path)> {
         self.0.iter().map(|(name, path)| (name.as_str(), path))
     }
 
     /// Reads the existing outputs from a run of that `apiVersion` and kind, in the order of their names, as far as
     /// there is room. One that shows a sensitive value is replaced with a message that it was withheld. A Secret
     /// gives none.
-    pub(crate) fn read(
+    #[must_use]
+    pub fn read(
         &self,
         kind: Option<(&str, &str)>,
         run: &Value,

@@ -20,21 +20,28 @@ const MATCHED_FIELD: &str = "MatchedField";
 
 /// A rule, with its paths parsed.
 #[derive(Clone, Debug)]
-pub(crate) enum CompiledRule {
+pub enum CompiledRule {
+    /// A run has succeeded once it exists.
     AlwaysHealthy,
+    /// One condition says how a run fares.
     SingleCondition {
+        /// Its type.
         kind: String,
+        /// The reason of a run that it decides.
         reason: String,
     },
+    /// Conditions and fields say it together.
     MultiMatch {
+        /// Those of a run that has succeeded.
         healthy: Matches,
+        /// Those of a run that has failed.
         unhealthy: Matches,
     },
 }
 
 /// Conditions and fields to check, with the required values.
 #[derive(Clone, Debug)]
-pub(crate) struct Matches {
+pub struct Matches {
     pub(super) conditions: Vec<ConditionMatch>,
     pub(super) fields: Vec<Field>,
 }
@@ -48,7 +55,8 @@ pub(super) struct Field {
 }
 
 impl CompiledRule {
-    pub(crate) fn compile(rule: &HealthRule, problems: &mut Vec<Diagnostic>) -> Option<Self> {
+    /// Compiles a rule; what is wrong is put with the `problems`.
+    pub fn compile(rule: &HealthRule, problems: &mut Vec<Diagnostic>) -> Option<Self> {
         let HealthRule {
             always_healthy,
             single_condition_type,

@@ -11,7 +11,8 @@ use cartouche_language::{
 use crate::kinds::{OutputSource, known_fields};
 
 /// Returns true if runs of a kind give no outputs.
-pub(crate) fn is_refused((api_version, kind): (&str, &str)) -> bool {
+#[must_use]
+pub fn is_refused((api_version, kind): (&str, &str)) -> bool {
     known_fields(api_version, kind).is_some_and(|known| known.outputs == OutputSource::Refused)
 }
 

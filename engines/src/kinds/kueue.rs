@@ -18,7 +18,7 @@ const SAME_COMPLETIONS: &str = "kueue.x-k8s.io/job-completions-equal-parallelism
 
 /// The places in an object that are written when it is admitted, as JSON pointers.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Admission {
+pub struct Admission {
     /// Lists that items are added to.
     pub lists: Vec<String>,
     /// Numbers that may become smaller.
@@ -28,7 +28,8 @@ pub(crate) struct Admission {
 }
 
 /// Returns the places of the rendered document that Kueue may have changed, if the live object names a queue.
-pub(crate) fn admission(live: &Value, document: &Value) -> Option<Admission> {
+#[must_use]
+pub fn admission(live: &Value, document: &Value) -> Option<Admission> {
     live.get("metadata")?.get("labels")?.get(QUEUE_NAME)?;
     let (api_version, kind) = (text(document, "apiVersion"), text(document, "kind"));
     let known = known(api_version, kind)?;

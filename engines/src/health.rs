@@ -14,16 +14,16 @@ use serde_json::Value;
 
 use crate::verdict::{Health, Verdict};
 pub use ended::ended_at;
-pub use judged::Judged;
-pub(crate) use judged::judged;
-pub(crate) use rule::CompiledRule;
-pub(crate) use unmet::unmet;
+pub use judged::{Judged, judged};
+pub use rule::CompiledRule;
+pub use unmet::unmet;
 
 /// The reason of a run that has succeeded once it exists.
 const ALWAYS_HEALTHY: &str = "AlwaysHealthy";
 
 /// Judges a run of that `apiVersion` and kind by the rule, if there is one.
-pub(crate) fn health(rule: Option<&CompiledRule>, kind: (&str, &str), run: &Value) -> Health {
+#[must_use]
+pub fn health(rule: Option<&CompiledRule>, kind: (&str, &str), run: &Value) -> Health {
     match rule {
         Some(rule) => {
             let mut health = rule.judge(run);

@@ -22,7 +22,7 @@ use serde_json::Value;
 use crate::verdict::Verdict;
 
 pub use job::{JOB_LABELS, is_job};
-pub(crate) use kueue::{Admission, admission};
+pub use kueue::{Admission, admission};
 pub use pod_place::{PodPlace, has_tags_of_tekton, pod_place};
 pub use queue::{Queue, Standing, Works, queue_of, standing};
 pub(crate) use silent::is_silent;
@@ -288,7 +288,7 @@ pub fn known_fields(api_version: &str, kind: &str) -> Option<&'static KnownKind>
 /// Returns true if an unknown kind is probably a misspelt one with pods: the name of such a kind in another
 /// version of Kubernetes' own groups, or a similar name in its group.
 #[must_use]
-pub(crate) fn is_misspelt_with_pods(api_version: &str, kind: &str) -> bool {
+pub fn is_misspelt_with_pods(api_version: &str, kind: &str) -> bool {
     let group = group_of(api_version);
     let is_of_kubernetes = |group: &str| !group.contains('.');
     let is_meant = |known: &KnownKind| {

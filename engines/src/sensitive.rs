@@ -66,7 +66,7 @@ const MOST_BEGINNINGS: usize = 1_000;
 /// Search for sensitive values in texts that will be shown: for the texts and numbers in them, plain, as JSON, and
 /// as base64 of them or of a text that contains them.
 #[derive(Default)]
-pub(crate) struct Search<'a> {
+pub struct Search<'a> {
     /// Texts of sensitive values, each with its output.
     texts: Vec<(&'a str, String)>,
     /// An output whose texts are unknown, or too many, so that any text may be one.

@@ -64,7 +64,8 @@ impl Health {
     }
 
     /// Removes the run's own words.
-    pub(crate) fn unsaid(mut self) -> Self {
+    #[must_use]
+    pub fn unsaid(mut self) -> Self {
         // If nothing matches, the words are Cartouche's.
         if self.reason != UNKNOWN && !self.message.is_empty() {
             UNSAID.clone_into(&mut self.message);
@@ -85,7 +86,8 @@ impl Health {
     }
 
     /// Removes words that contain a searched text.
-    pub(crate) fn without(mut self, search: &Search<'_>) -> Self {
+    #[must_use]
+    pub fn without(mut self, search: &Search<'_>) -> Self {
         if search.found_in_text(&self.cause).is_some() {
             self.cause.clear();
         }
