@@ -11,19 +11,19 @@ pub fn page(results: &[Performed], all: usize, long: &[Waited], took: Duration) 
         |wanted: fn(&Outcome) -> bool| results.iter().filter(|r| wanted(&r.outcome)).count();
     let mut page = format!(
         "# Fault plans\n\n\
-         Each scenario is played once without faults, behind a proxy that writes down what the controller\n\
-         asks the API server for. Then it is played once for each of these requests, and for each event that\n\
-         the controller is sent, and each fault that fits: that one request is lost, late, refused, carried\n\
-         out without an answer, or the controller is killed before it, when it was carried out, or when it\n\
-         was answered. A plan holds if the API server's own record ends as it does without the fault: the same\n\
-         runs made and deleted, the same status; and if it never shows a number given twice, a run that no\n\
-         ledger named before, or outputs that went back. What is promised is told in\n\
-         [Exactly once](exactly-once.md).\n\n\
-         This page is written by `cargo faults run --docs docs/fault-plans.md`, and every plan with its result\n\
-         is in `target/faults/plans.json` afterwards.\n\n\
+         Each scenario plays once without faults, behind a proxy that records the requests of the controller.\n\
+         Then it plays again for each of these requests, each event that the controller receives, and each\n\
+         fault that fits. The request is lost, late, refused, or carried out without an answer. Or the\n\
+         controller is killed before the request, when it was carried out, or when it was answered.\n\n\
+         A plan holds if the API server's own record ends as it does without the fault: the same runs\n\
+         created and deleted, and the same status. The record must also never show a number given twice, a\n\
+         run that no ledger named before, or outputs that went back. [Exactly once](exactly-once.md) has the\n\
+         promises.\n\n\
+         `cargo faults run --docs docs/fault-plans.md` writes this page, and each plan with its result into\n\
+         `target/faults/plans.json`.\n\n\
          | | plans |\n|---|---|\n\
-         | carried out, of {all} | {} |\n| held: the API server's record is that of the time without the fault | {} |\n\
-         | undecidable, and listed below | {} |\n| not reached: the request did not come up in that run | {} |\n\
+         | carried out, of {all} | {} |\n| held: the API server's record is the same as without the fault | {} |\n\
+         | undecidable, and listed below | {} |\n| not reached: the request did not occur | {} |\n\
          | failed | {} |\n\nIt took {} minutes.\n",
         results.len(),
         count(|o| *o == Outcome::Held),

@@ -16,12 +16,12 @@ pub struct Undecided {
 
 /// No controller saw the deletion of the run: its end cannot be known, and nothing is made again.
 const LOST: Undecided = Undecided {
-    name: "Lost: the unfinished run was gone while nobody watched",
+    name: "Lost: the unfinished run was gone while no controller watched",
     twice: None,
 };
 /// The confirmation died with its controller.
 const AGAIN: Undecided = Undecided {
-    name: "I1: deleted before it was confirmed, while nobody watched, and made again under its number",
+    name: "I1: deleted before it was confirmed, while no controller watched, and made again under its number",
     twice: Some(1),
 };
 /// A create was sent twice, and the first to arrive was deleted before the second arrived.
