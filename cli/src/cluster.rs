@@ -1,4 +1,4 @@
-//! A cluster, as the user of the present context.
+//! Access to a cluster, as the user of the current context.
 
 mod answers;
 mod denied;
@@ -30,25 +30,25 @@ use answers::{DEADLINE, late, no_cluster, no_kubeconfig, nothing_inferred, own};
 pub(crate) use answers::{explained, within};
 pub(crate) use denied::{Denied, TEMPLATES_VIEW, first_line, lacks_templates_view, seen};
 
-/// The field manager of what the command writes.
+/// Field manager of the command's writes.
 pub(crate) const CLIENT: &str = "cartouche-cli";
 
-/// Which cluster, and where in it.
+/// Options that choose the cluster and the namespace.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Cluster")]
 pub(crate) struct ClusterArgs {
     /// Context of the kubeconfig
     #[arg(long, value_name = "NAME")]
     pub(crate) context: Option<String>,
-    /// Kubeconfig, instead of KUBECONFIG or ~/.kube/config
+    /// Kubeconfig file; by default KUBECONFIG or ~/.kube/config
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<std::path::PathBuf>,
-    /// Namespace, instead of that of the context
+    /// Namespace; by default that of the context
     #[arg(short, long, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
 }
 
-/// A connection, and the namespace that is meant.
+/// Connection to a cluster, with the chosen namespace.
 #[derive(Clone)]
 pub(crate) struct Cluster {
     pub(crate) client: Client,
@@ -56,7 +56,7 @@ pub(crate) struct Cluster {
     config: Config,
 }
 
-/// A kind that the cluster serves.
+/// Kind that the cluster serves.
 pub(crate) struct ServedKind {
     pub(crate) resource: ApiResource,
     pub(crate) namespaced: bool,
@@ -81,7 +81,7 @@ impl Cluster {
                 .map_err(|error| no_cluster(&error))?,
             None => Config::infer().await.map_err(nothing_inferred)?,
         };
-        // A repeated create would be a second object.
+        // A repeated create would make a second object.
         config.default_retry = false;
         Ok(Self {
             namespace: args
@@ -93,7 +93,7 @@ impl Cluster {
         })
     }
 
-    /// The same cluster, in another namespace.
+    /// Returns the same cluster with another namespace.
     pub(crate) fn in_namespace(&self, namespace: &str) -> Self {
         Self {
             namespace: namespace.to_owned(),
@@ -101,7 +101,7 @@ impl Cluster {
         }
     }
 
-    /// The same cluster, as a ServiceAccount.
+    /// Returns the same cluster, impersonating a ServiceAccount.
     pub(crate) fn as_account(&self, namespace: &str, account: &str) -> anyhow::Result<Self> {
         let mut config = self.config.clone();
         config.auth_info.impersonate = Some(format!("system:serviceaccount:{namespace}:{account}"));
@@ -112,7 +112,7 @@ impl Cluster {
         })
     }
 
-    /// Where the commands that are told of its namespace would be called.
+    /// Returns the namespace that hints with commands refer to.
     pub(crate) fn place(&self) -> Place {
         Place::new(&self.namespace, &self.config.default_namespace)
     }
@@ -124,7 +124,7 @@ impl Cluster {
         Api::namespaced(self.client.clone(), &self.namespace)
     }
 
-    /// A Runnable by its name.
+    /// Returns a Runnable by its name; an error suggests similar names.
     pub(crate) async fn runnable(&self, name: &str) -> anyhow::Result<Runnable> {
         let name = plain(name);
         if let Some(found) = self.runnable_if_any(name).await? {
@@ -142,12 +142,12 @@ impl Cluster {
         ))
     }
 
-    /// The same; nothing where there is none.
+    /// Returns a Runnable by its name, or `None` if there is none.
     pub(crate) async fn runnable_if_any(&self, name: &str) -> anyhow::Result<Option<Runnable>> {
         own(&format!("reading Runnable {name}"), &self.api(), name).await
     }
 
-    /// A Runnable of any namespace: nothing if it may not be read, and nothing in it if there is none.
+    /// Returns a Runnable of any namespace: `None` if the user may not read it, `Some(None)` if there is none.
     pub(crate) async fn visible_runnable(
         &self,
         namespace: &str,
@@ -167,7 +167,7 @@ impl Cluster {
         self.runnables_with(None, everywhere).await
     }
 
-    /// Those that are meant, in the namespace or in all.
+    /// Returns the selected Runnables, in the namespace or in all.
     pub(crate) async fn selected_runnables(
         &self,
         selection: &SelectionArgs,
@@ -179,7 +179,7 @@ impl Cluster {
         Ok(found)
     }
 
-    /// Those with these labels, as kubectl writes them, in the namespace or in all.
+    /// Returns the Runnables with these labels, written as for kubectl, in the namespace or in all.
     pub(crate) async fn runnables_with(
         &self,
         labels: Option<&str>,
@@ -194,7 +194,7 @@ impl Cluster {
         Ok(list.items)
     }
 
-    /// A Runnable as it is now; nothing if it is gone, or no longer one of those that are meant.
+    /// Reads a Runnable again; returns `None` if it is gone or no longer selected.
     pub(crate) async fn still_selected(
         &self,
         selection: &SelectionArgs,
@@ -213,7 +213,7 @@ impl Cluster {
         Ok(found.filter(|runnable| selection.picks(runnable)))
     }
 
-    /// Runnables of the namespace, or of all.
+    /// Returns the API of the Runnables of the namespace, or of all.
     pub(crate) fn runnable_api(&self, everywhere: bool) -> Api<Runnable> {
         if everywhere {
             Api::all(self.client.clone())
@@ -228,7 +228,7 @@ impl Cluster {
         own(&what, &api, name).await
     }
 
-    /// All templates.
+    /// Returns all templates.
     pub(crate) async fn templates(&self) -> anyhow::Result<Vec<ClusterRunTemplate>> {
         let api: Api<ClusterRunTemplate> = self.cluster_api();
         let listed = within("listing the templates", api.list(&ListParams::default())).await?;
@@ -242,7 +242,7 @@ impl Cluster {
         Api::all(self.client.clone())
     }
 
-    /// Who the API server says that the user is; nothing where it does not say so.
+    /// Returns the user name that the API server reports for the user, or `None` if it reports none.
     pub(crate) async fn user(&self) -> Option<String> {
         let api: Api<SelfSubjectReview> = self.cluster_api();
         let (parameters, question) = (PostParams::default(), SelfSubjectReview::default());
@@ -251,7 +251,7 @@ impl Cluster {
         review.status?.user_info?.username
     }
 
-    /// What the cluster says of the kinds of an API version; nothing if it does not serve it.
+    /// Returns the OpenAPI document of an API version, or `None` if the cluster does not serve it.
     pub(crate) async fn open_api(&self, api_version: &str) -> anyhow::Result<Option<Value>> {
         let path = match api_version.split_once('/') {
             Some((group, version)) => format!("/openapi/v3/apis/{group}/{version}"),
@@ -269,7 +269,7 @@ impl Cluster {
         }
     }
 
-    /// How a kind is served; nothing if it is not.
+    /// Returns the resource and scope of a kind, or `None` if the cluster does not serve it.
     pub(crate) async fn served(
         &self,
         api_version: &str,
@@ -291,7 +291,7 @@ impl Cluster {
         }
     }
 
-    /// An object of any kind in the namespace; nothing if it, or its kind, is not there.
+    /// Returns an object of any kind in the namespace, or `None` if the object or its kind does not exist.
     pub(crate) async fn object(
         &self,
         api_version: &str,
@@ -305,7 +305,7 @@ impl Cluster {
         within(&format!("reading {kind} {name}"), api.get_opt(name)).await
     }
 
-    /// The objects of a kind, in the namespace if they are in one.
+    /// Returns the API of a kind's objects, in the namespace if the kind is namespaced.
     pub(crate) fn objects(&self, served: &ServedKind) -> Api<DynamicObject> {
         let (client, resource) = (self.client.clone(), &served.resource);
         if served.namespaced {
@@ -315,7 +315,7 @@ impl Cluster {
         }
     }
 
-    /// The object that a selector picks.
+    /// Returns the object that a selector picks; none or several are an error.
     pub(crate) async fn selected(&self, selector: &Selector) -> anyhow::Result<DynamicObject> {
         let api_version = selector.resource.api_version.as_deref().unwrap_or_default();
         let kind = selector.resource.kind.as_deref().unwrap_or_default();
@@ -348,7 +348,7 @@ impl Cluster {
     }
 }
 
-/// The labels that a selector asks for, as `key=value`.
+/// Returns the labels that a selector requires, as `key=value`.
 pub(crate) fn wanted_labels(selector: &Selector) -> Vec<String> {
     let labels = selector.matching_labels.iter();
     labels
@@ -356,7 +356,7 @@ pub(crate) fn wanted_labels(selector: &Selector) -> Vec<String> {
         .collect()
 }
 
-/// An object as JSON, with the kind that lists leave out.
+/// Returns an object as JSON, with the `apiVersion` and `kind` that lists leave out.
 pub(crate) fn as_json<K: Resource<DynamicType = ()> + serde::Serialize + DeserializeOwned>(
     object: &K,
 ) -> anyhow::Result<Value> {
@@ -368,7 +368,7 @@ pub(crate) fn as_json<K: Resource<DynamicType = ()> + serde::Serialize + Deseria
     Ok(json)
 }
 
-/// Runs a conversation with a cluster on this thread.
+/// Runs work that talks to a cluster, on this thread.
 pub(crate) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -1,4 +1,4 @@
-//! What can be typed.
+//! The command line: global options and commands.
 
 use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 
@@ -7,7 +7,7 @@ use crate::{
     outcome::Outcome,
 };
 
-/// See, check and test templates of Cartouche, and ask why a Runnable is as it is
+/// Render, check and test Cartouche templates, and inspect Runnables
 #[derive(Debug, Parser)]
 #[command(
     name = "cartouche",
@@ -19,17 +19,17 @@ not do its work. `cartouche help COMMAND` shows examples. Installed as kubectl-c
 `kubectl cartouche`."
 )]
 pub(crate) struct CommandLine {
-    /// When to use colours; the variable `NO_COLOR` is honoured
+    /// Use of colours; the variable `NO_COLOR` is honoured
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
     pub(crate) color: Color,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-/// When to use colours.
+/// Use of colours in the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
-    /// On a terminal
+    /// Only on a terminal
     #[default]
     Auto,
     Always,
@@ -61,7 +61,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Takes files to where the command looks for them, in whichever way they are given.
+    /// Moves files into the argument that the command reads, whether they are positional or given by `--file`.
     pub(crate) fn take_files(&mut self) {
         match self {
             Self::Render(args) => args.files.move_to(&mut args.paths),
@@ -72,7 +72,7 @@ impl Command {
     }
 }
 
-/// The command line as clap knows it, under the name by which it was called.
+/// Returns the command line for clap, under the name by which it was called.
 pub(crate) fn named(name: &'static str) -> clap::Command {
     CommandLine::command().name(name).bin_name(name)
 }

@@ -1,4 +1,4 @@
-//! A file for each command; here, how those that need a cluster are run.
+//! The commands, a file each; this one runs those that need a cluster.
 
 pub(crate) mod approve;
 pub(crate) mod cancel;
@@ -44,7 +44,7 @@ pub(crate) enum LiveCommand {
     Diff(diff::DiffArgs),
     Approve(approve::ApproveArgs),
     Rerun(rerun::RerunArgs),
-    /// See with which profile runs are made, and have it chosen anew
+    /// Show or refresh the profile of a Runnable
     #[command(subcommand)]
     Profile(profile::ProfileCommand),
     Suspend(suspend::SuspendArgs),
@@ -52,13 +52,13 @@ pub(crate) enum LiveCommand {
     Cancel(cancel::CancelArgs),
     Logs(logs::LogsArgs),
     Rbac(rbac::RbacArgs),
-    /// Help with moving from Cartographer
+    /// Check a move from Cartographer
     #[command(subcommand)]
     Migrate(migrate::MigrateCommand),
 }
 
 impl LiveCommand {
-    /// Takes files to where the command looks for them, in whichever way they are given.
+    /// Moves files into the argument that the command reads, whether they are positional or given by `--file`.
     pub(crate) fn take_files(&mut self) {
         match self {
             Self::Explain(args) => args.take_files(),

@@ -1,5 +1,5 @@
-//! Completion of what is typed, for shells: commands and options as clap knows them, and names of the cluster.
-//! Whoever presses the key is not to wait: names that do not come at once are left out, without a word.
+//! Shell completion: commands and options from clap, and names from the cluster. The user does not wait: names that
+//! arrive too late are left out silently.
 
 mod names;
 pub(crate) mod shells;
@@ -12,7 +12,7 @@ use clap_complete::{ArgValueCandidates, CompleteEnv};
 use names::What;
 use shells::{SHELLS, VARIABLE};
 
-/// Answers a shell that asks what may come next; false if none asks.
+/// Answers a shell that asks for candidates; returns false if no shell asks.
 pub(crate) fn answer(
     arguments: &[OsString],
     command: impl Fn() -> Command,
@@ -25,7 +25,7 @@ pub(crate) fn answer(
         .try_complete(arguments.iter().cloned(), folder.as_deref())
 }
 
-/// The words that are typed so far, the program first: they come after two dashes.
+/// Returns the words typed so far, the program first. They follow `--`.
 fn words(arguments: &[OsString]) -> Vec<String> {
     let typed = arguments.iter().skip_while(|word| *word != "--").skip(1);
     typed
@@ -33,7 +33,7 @@ fn words(arguments: &[OsString]) -> Vec<String> {
         .collect()
 }
 
-/// Every argument that names something on the cluster knows what is there.
+/// Adds the names on the cluster to every argument that takes one.
 fn with_names(command: Command, words: &[String]) -> Command {
     let place = names::place(words);
     command.mut_subcommands(|subcommand| {
@@ -51,7 +51,8 @@ fn with_names(command: Command, words: &[String]) -> Command {
     })
 }
 
-/// Of a command with two names the first in the alphabet would be offered: the other one only if it is begun.
+/// Hides a command's alias unless the user has begun to type it: clap would offer only the alphabetically first of
+/// the two names.
 fn without_other_names(command: Command, words: &[String]) -> Command {
     let is_begun = |name: &str| {
         words
@@ -64,13 +65,14 @@ fn without_other_names(command: Command, words: &[String]) -> Command {
     command.visible_alias(None)
 }
 
-/// Whether it is about what is on a cluster. Others may be given a name that nothing has yet.
+/// Returns true if the command is about objects on a cluster. Others may take names that do not exist yet.
 fn is_live(command: &Command) -> bool {
     let has = |id| command.get_arguments().any(|arg| arg.get_id() == id);
     has("context") && has("namespace")
 }
 
-/// What an argument of a command with a cluster names. Others of such an id take files.
+/// Returns the kind of object that an argument names, for a command with a cluster. Other arguments of these ids take
+/// files.
 fn meant_by(arg: &Arg) -> Option<What> {
     let values = arg.get_value_names().unwrap_or_default();
     let is_name = arg.is_positional() || values.iter().any(|value| value == "NAME");

@@ -1,11 +1,11 @@
-//! A text for people, or the same for programs.
+//! Output as text for people, or as JSON or YAML for programs.
 
 use clap::ValueEnum;
 use serde::Serialize;
 
 use crate::yaml;
 
-/// How it is written.
+/// Format of the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     #[default]
@@ -15,7 +15,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// Writes what was found. The text is made of the same.
+    /// Writes the result. The text is made from the same value as JSON and YAML.
     pub(crate) fn write<T: Serialize>(
         self,
         found: &T,

@@ -1,7 +1,7 @@
-//! The `cartouche` command: see, check and test templates without a cluster, and ask why with one.
+//! The `cartouche` command: renders, checks and tests templates without a cluster, and explains Runnables on one.
 //!
-//! It is built on the very code that the controller runs: `cartouche-templating` renders and judges, the
-//! controller's ledger and report say what a Runnable's status becomes.
+//! It is built on the code that the controller runs: `cartouche-templating` renders and judges; the controller's
+//! ledger and report give the status of a Runnable.
 
 mod cluster;
 mod command_line;
@@ -41,7 +41,7 @@ use clap::FromArgMatches as _;
 use command_line::CommandLine;
 use outcome::{FAILED, Outcome};
 
-/// Runs the command with the given command line (the program's name first).
+/// Runs the command with the given command line, which begins with the program's name.
 pub fn main_from(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let name = called_as(arguments.first().map(OsString::as_os_str));
@@ -56,8 +56,8 @@ pub fn main_from(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut line = match parsed {
         Ok(line) => line,
         Err(error) => {
-            // Help and version come this way too, with an exit code of their own. An error repeats what was typed, or what the
-            // shell found.
+            // Help and version come this way too, with an exit code of their own. An error repeats what the user
+            // typed or the shell expanded.
             let _ = if error.use_stderr() {
                 outcome::print_error(&error.render().to_string())
             } else {
@@ -76,7 +76,8 @@ pub fn main_from(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// As a plugin of kubectl the command is called `kubectl-cartouche`, and typed as two words.
+/// Returns the command's name in help texts. As a kubectl plugin the program is `kubectl-cartouche`, typed as two
+/// words.
 fn called_as(program: Option<&OsStr>) -> &'static str {
     let stem = program.and_then(|program| Path::new(program).file_stem());
     match stem.and_then(OsStr::to_str) {
@@ -85,8 +86,8 @@ fn called_as(program: Option<&OsStr>) -> &'static str {
     }
 }
 
-/// The documents of a text as the API server would hold them, or why the command refuses it: for the test that asks kubectl the
-/// same.
+/// Returns the documents of a text as the API server would hold them, or why the command refuses it. For the test
+/// that compares it with kubectl.
 #[doc(hidden)]
 pub fn documents_of(text: &str) -> Result<Vec<serde_json::Value>, String> {
     source::values(text)

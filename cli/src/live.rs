@@ -1,4 +1,4 @@
-//! What the commands for a cluster know of live objects.
+//! Live objects: reading, comparing and describing them, shared by the commands that need a cluster.
 
 pub(crate) mod age;
 pub(crate) mod events;

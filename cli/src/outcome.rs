@@ -1,4 +1,4 @@
-//! What a command has to say, and how it ends.
+//! The output of a command and its exit code.
 
 use std::{
     fmt::Write as _,
@@ -14,26 +14,27 @@ use crate::foreign;
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const HINT: Style = AnsiColor::Cyan.on_default().bold();
 
-/// Nothing is wrong.
+/// Exit code: nothing is wrong.
 pub(crate) const GOOD: u8 = 0;
-/// The command did its work and found something wrong: errors, failed tests, differences.
+/// Exit code: the command did its work and found something wrong, such as errors, failed tests, differences.
 pub(crate) const FOUND: u8 = 1;
-/// The command could not do its work: wrong usage, unreadable files, no cluster.
+/// Exit code: the command could not do its work, for example wrong usage, unreadable files, no cluster.
 pub(crate) const FAILED: u8 = 2;
 
-/// The output of a command.
+/// Output and exit code of a command.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
-    /// For standard output. Colours are taken out where it is no terminal.
+    /// Text for standard output. Colours are removed unless it is a terminal.
     pub(crate) out: String,
-    /// Whether a program gets `out` byte for byte: values, which it is to have as they are.
+    /// True if `out` is written byte for byte unless standard output is a terminal: values, which programs need
+    /// unchanged.
     pub(crate) is_exact: bool,
-    /// For standard error.
+    /// Text for standard error.
     pub(crate) err: String,
     pub(crate) code: u8,
 }
 
-/// What is wrong with a Runnable as an error, in the words of its conditions, with what to do as the hint.
+/// Returns a diagnosis as an error, in the words of the Runnable's conditions, with the cure as its hint.
 pub(crate) fn diagnosed(diagnosis: &Diagnosis) -> anyhow::Error {
     match diagnosis.cure() {
         cure if cure.is_empty() => anyhow!("{diagnosis}"),
@@ -49,7 +50,7 @@ impl Outcome {
         }
     }
 
-    /// An error, and the hint that its last lines may hold.
+    /// Returns the outcome of an error, whose last lines may be hints.
     pub(crate) fn failed(error: &anyhow::Error) -> Self {
         let text = foreign::in_lines(&format!("{error:#}"));
         let (message, hints) = text.split_once("\nhint: ").unwrap_or((&text, ""));
@@ -65,9 +66,9 @@ impl Outcome {
         }
     }
 
-    /// Prints it. A reader that went away (`| head`) is no error.
+    /// Prints the output. A reader that went away (`| head`) is no error.
     pub(crate) fn print(&self) -> io::Result<()> {
-        // What was found is read after what was made, also when both go to one terminal.
+        // Standard output comes first, also when both go to one terminal.
         let out = if self.is_exact && !io::stdout().is_terminal() {
             io::stdout().write_all(self.out.as_bytes())
         } else {
@@ -81,7 +82,7 @@ impl Outcome {
     }
 }
 
-/// Prints to standard output, at once. False: the reader went away.
+/// Prints to standard output and flushes. Returns false if the reader went away.
 pub(crate) fn print(text: &str) -> io::Result<bool> {
     let text = foreign::to_a_terminal(text);
     let mut out = anstream::stdout();
@@ -91,7 +92,7 @@ pub(crate) fn print(text: &str) -> io::Result<bool> {
     }
 }
 
-/// Prints a remark to standard error, at once.
+/// Prints a remark to standard error.
 pub(crate) fn note(text: &str) -> io::Result<()> {
     print_error(&format!("note: {}\n", foreign::in_one_line(text)))
 }

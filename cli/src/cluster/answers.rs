@@ -1,4 +1,4 @@
-//! Requests with their deadline, and errors that say what to do.
+//! Requests with a deadline, and errors with hints.
 
 use std::{fmt::Debug, path::Path, time::Duration};
 
@@ -18,7 +18,7 @@ pub(super) fn late(what: &str) -> String {
     format!("{what}: no answer within {} s", DEADLINE.as_secs())
 }
 
-/// A request with its deadline, and an error that says what to do.
+/// Runs a request with the deadline; an error says what to do.
 pub(crate) async fn within<T: Debug>(
     what: &str,
     request: impl Future<Output = Result<T, kube::Error>>,
@@ -34,10 +34,10 @@ pub(crate) async fn within<T: Debug>(
         .map_err(|error| explained(what, error))
 }
 
-/// What to do where nothing leads to a cluster.
+/// Hint where no configuration leads to a cluster.
 const NAME_ONE: &str = "set KUBECONFIG, or use --kubeconfig and --context";
 
-/// Why a kubeconfig leads to no cluster.
+/// Explains why a kubeconfig leads to no cluster.
 pub(super) fn no_cluster(error: &KubeconfigError) -> anyhow::Error {
     match error {
         KubeconfigError::LoadContext(context) => anyhow!(
@@ -54,7 +54,7 @@ pub(super) fn no_cluster(error: &KubeconfigError) -> anyhow::Error {
     }
 }
 
-/// The same of a file that was named.
+/// Explains the same for a file that the user named.
 pub(super) fn no_kubeconfig(path: &Path, error: &KubeconfigError) -> anyhow::Error {
     match error {
         KubeconfigError::Parse(cause) => anyhow!("{} is no kubeconfig: {cause}", path.display()),
@@ -62,7 +62,8 @@ pub(super) fn no_kubeconfig(path: &Path, error: &KubeconfigError) -> anyhow::Err
     }
 }
 
-/// The same where a pod would have been an answer as well: nobody has asked for that.
+/// Explains the same where the configuration was inferred. A missing pod environment is not mentioned if the
+/// kubeconfig is at fault.
 pub(super) fn nothing_inferred(error: InferConfigError) -> anyhow::Error {
     let source = std::error::Error::source(&error);
     match source.and_then(|source| source.downcast_ref()) {
@@ -71,7 +72,7 @@ pub(super) fn nothing_inferred(error: InferConfigError) -> anyhow::Error {
     }
 }
 
-/// An error of the API server or on the way to it, with what to do.
+/// Explains an error of the API server or of the connection, with what to do.
 pub(crate) fn explained(what: &str, error: kube::Error) -> anyhow::Error {
     match &error {
         kube::Error::Api(status) if status.code == 404 && is_no_kind(status) => anyhow!(
@@ -95,8 +96,7 @@ pub(crate) fn explained(what: &str, error: kube::Error) -> anyhow::Error {
     }
 }
 
-/// An object of a kind of Cartouche; nothing where there is none of that name. Where there is no such kind, that is
-/// the error.
+/// Returns an object of a Cartouche kind, or `None` if there is none of that name. A missing kind is an error.
 pub(super) async fn own<K>(what: &str, api: &Api<K>, name: &str) -> anyhow::Result<Option<K>>
 where
     K: Clone + DeserializeOwned + Debug,
@@ -113,7 +113,7 @@ where
     within(what, found).await
 }
 
-/// Whether there is no such kind, rather than no such object, whose name would be told.
+/// Returns true if the kind is missing, rather than the object, which the message would name.
 fn is_no_kind(status: &kube::core::Status) -> bool {
     [
         "could not find the requested resource",
@@ -123,15 +123,17 @@ fn is_no_kind(status: &kube::core::Status) -> bool {
     .any(|words| status.message.contains(words))
 }
 
-/// Whether somebody may not do something; quotas and policies forbid as well, and no permission helps against them.
+/// Returns true if the user lacks a permission. Quotas and policies forbid as well, and no permission helps against
+/// them.
 fn lacks_a_right(message: &str) -> bool {
     let refused = message.split_once(" is forbidden: User ");
     refused.is_some_and(|(_, rest)| rest.contains(" cannot "))
 }
 
-/// Which roles give a permission that somebody lacks, who may be the account that makes the runs.
+/// Names the roles that give a missing permission. The one who lacks it may be the ServiceAccount that makes the
+/// runs.
 fn where_roles_are(message: &str) -> &'static str {
-    // Those rights are of who looks, and none that makes runs has them.
+    // Only users need these rights: no account that makes runs has them.
     let is_of_looking = message.contains(" cannot impersonate ") || message.contains("carto.run\"");
     if message.contains(" is forbidden: User \"system:serviceaccount:") && !is_of_looking {
         "`cartouche rbac` prints the Role that a ServiceAccount needs to make runs"

@@ -1,22 +1,23 @@
-//! Errors of requests that take a right which the user lacks. What was asked for may be there all the same, and most commands do without it.
+//! Errors of requests that need a right which the user lacks. The object may exist all the same, and most commands do
+//! without it.
 
 use thiserror::Error;
 
-/// Lets everyone read templates and profiles, where it is bound in the whole cluster.
+/// ClusterRole that lets its subjects read templates and profiles, if it is bound in the whole cluster.
 pub(crate) const TEMPLATES_VIEW: &str = "cartouche-templates-view";
 
-/// An error of a request that takes a right which the user lacks.
+/// Error of a request that needs a right which the user lacks.
 #[derive(Debug, Error)]
 #[error("{text}")]
 pub(crate) struct Denied {
-    /// In one line, and then what to do.
+    /// Message in one line, followed by hints.
     text: String,
-    /// True if templates or profiles were to be read.
+    /// True if the request was to read templates or profiles.
     is_of_templates: bool,
 }
 
 impl Denied {
-    /// The refusal of an API server, with which roles there are.
+    /// Returns the error for a refusal of the API server, with a hint at the roles that there are.
     pub(super) fn new(what: &str, said: &str, where_roles_are: &str) -> Self {
         if is_of_templates(said) {
             return Self::templates(what, said);
@@ -27,8 +28,8 @@ impl Denied {
         }
     }
 
-    /// The same of templates or profiles: which role has the right, since one that is bound in a namespace gives none to what is
-    /// in no namespace.
+    /// Returns the error for templates or profiles. It names the role that has the right and asks for a
+    /// ClusterRoleBinding: a RoleBinding gives no right to cluster-scoped objects.
     fn templates(what: &str, said: &str) -> Self {
         let text = format!(
             "{}\n\
@@ -42,23 +43,23 @@ impl Denied {
         }
     }
 
-    /// An error of this kind, whatever was added to it.
+    /// Returns the error as a `Denied`, whatever context was added to it, or `None`.
     pub(crate) fn of(error: &anyhow::Error) -> Option<&Self> {
         error.downcast_ref()
     }
 
-    /// True for an error of reading templates or profiles.
+    /// Returns true for an error of reading templates or profiles.
     pub(crate) fn hides_templates(error: &anyhow::Error) -> bool {
         Self::of(error).is_some_and(|denied| denied.is_of_templates)
     }
 }
 
-/// That this takes the right to read templates and profiles, which the user lacks.
+/// Says that this needs the right to read templates and profiles, which the user lacks.
 pub(crate) fn lacks_templates_view(what: &str) -> String {
     format!("{what} takes a right that you lack: the ClusterRole {TEMPLATES_VIEW} has it")
 }
 
-/// True for a refusal to read templates or profiles.
+/// Returns true for a refusal to read templates or profiles.
 fn is_of_templates(said: &str) -> bool {
     let reads = ["get", "list", "watch"];
     let kinds = ["clusterruntemplates", "clusterrunprofiles"];
@@ -68,13 +69,13 @@ fn is_of_templates(said: &str) -> bool {
         .any(|verb| kinds.iter().any(|kind| said.contains(&refused(verb, kind))))
 }
 
-/// The first line of an error, without what to do.
+/// Returns the first line of an error, without hints.
 pub(crate) fn first_line(error: &anyhow::Error) -> String {
     let text = format!("{error:#}");
     text.lines().next().unwrap_or_default().to_owned()
 }
 
-/// The answer, or the first line of why there is none, which names the permission that is missing.
+/// Splits an answer into the value and the first line of the error, which names a missing permission.
 pub(crate) fn seen<T>(answer: anyhow::Result<Option<T>>) -> (Option<T>, Option<String>) {
     match answer {
         Ok(found) => (found, None),

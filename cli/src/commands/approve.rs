@@ -27,7 +27,7 @@ use crate::{
 use answer::Answer;
 use waiting::{Waiting, waiting};
 
-/// Let a run begin that waits for a person
+/// Approve or reject a run that waits for approval
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -51,31 +51,34 @@ Exit code 0 also if nothing waits for a person; 1 if you say no, or if it could 
     reason = "flags that have nothing to do with each other"
 )]
 pub(crate) struct ApproveArgs {
-    /// The Runnables
+    /// Names of the Runnables
     #[arg(value_name = "NAME", required_unless_present = "all")]
     names: Vec<String>,
-    /// All of the namespace of which a run waits for a person
+    /// All Runnables of the namespace with a run that waits for approval
     #[arg(long, conflicts_with = "names")]
     all: bool,
-    /// Approve, or refuse, this without a look or a question, if it is what waits now: as in status.pending.approval
+    /// Approve (or reject) this run without showing it or asking, if it is what waits now; the value of
+    /// status.pending.approval
     #[arg(long, value_name = "NUMBER:HASH", conflicts_with = "all", value_parser = approval)]
     approval: Option<Approval>,
-    /// Approve what the status asks about, though you may not read the Secrets that tell whether it is what is shown, or the template
+    /// Approve what the status asks about, although you may not read the template, or the Secrets that show whether
+    /// it is the displayed run
     #[arg(long, conflicts_with = "approval")]
     unverified: bool,
-    /// Refuse what waits, in the annotation carto.run/rejected: it is not run, and asked about no more until something else waits
+    /// Reject what waits, in the annotation carto.run/rejected: it does not run, and the controller asks again only
+    /// about another run
     #[arg(long, requires = "reason", conflicts_with_all = ["all", "unverified", "yes"])]
     reject: bool,
-    /// The words that the status shows of what is refused, at most 1,024 characters
+    /// Reason of the rejection, which the status shows; at most 1,024 characters
     #[arg(long, value_name = "TEXT", requires = "reject", value_parser = reason)]
     reason: Option<String>,
-    /// Show it, and approve it without a question
+    /// Show the run, and approve it without a question
     #[arg(short, long)]
     yes: bool,
-    /// Show it, and approve nothing
+    /// Show the run, and approve nothing
     #[arg(long)]
     dry_run: bool,
-    /// Format of what is printed when it is done
+    /// Format of the result
     #[arg(short, long, value_enum, default_value_t)]
     output: Format,
     #[command(flatten)]
@@ -128,7 +131,7 @@ pub(crate) async fn execute(args: &ApproveArgs, cluster: &Cluster) -> anyhow::Re
     }
 }
 
-/// Those that are named, each once, or all that ask for it.
+/// Returns the named Runnables, each once, or all that ask for approval.
 async fn names(args: &ApproveArgs, cluster: &Cluster) -> anyhow::Result<Vec<String>> {
     if args.all {
         let all = cluster.runnables(false).await?;
@@ -143,7 +146,8 @@ async fn names(args: &ApproveArgs, cluster: &Cluster) -> anyhow::Result<Vec<Stri
         .collect())
 }
 
-/// One after the other, each with a question of its own. What is done is told at once, unless it is for a program.
+/// Approves the Runnables one after the other, each with its own question. The text output reports each result
+/// immediately.
 async fn each(names: &[String], args: &ApproveArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
     let mut answers = Vec::new();
     let mut failures = 0;
@@ -196,14 +200,14 @@ async fn one(name: &str, args: &ApproveArgs, cluster: &Cluster) -> anyhow::Resul
         }
         other => other.map_err(|error| unseen(&error, &runnable, cluster))?,
     };
-    // What the write is for is what is shown: no other read of it counts.
+    // The write uses the Runnable that was shown, not a later read of it.
     let read = prospect.live.as_ref().unwrap_or(&runnable);
     let waits = waiting(read, &prospect, args.unverified, &cluster.place());
     let waits = waits.map_err(|error| match prospect.untold() {
         Some(_) => unseen(&error, read, cluster),
         None => error,
     })?;
-    // Only what was asked for comes this far unverified.
+    // Unread Secrets get this far only if the user passes `--unverified`.
     let unverified = &prospect.unread;
     let approval = match waits {
         Waiting::ForPerson(approval) => approval,
@@ -219,7 +223,7 @@ async fn one(name: &str, args: &ApproveArgs, cluster: &Cluster) -> anyhow::Resul
     answered((read, &approval), (shown, unverified), args, cluster).await
 }
 
-/// Shows what there is to see of a run that waits, asks, and writes the answer.
+/// Shows a run that waits, asks, and writes the answer.
 async fn answered(
     (runnable, approval): (&Runnable, &Approval),
     (shown, unverified): (String, &BTreeSet<String>),
@@ -243,7 +247,7 @@ async fn answered(
     Ok(answer.unverified(unverified))
 }
 
-/// What somebody else has looked at, if it is what waits.
+/// Approves the run given by `--approval`, if it is what waits.
 async fn as_given(
     runnable: &Runnable,
     given: &Approval,
@@ -251,7 +255,7 @@ async fn as_given(
     cluster: &Cluster,
 ) -> anyhow::Result<Answer> {
     let namespace = &cluster.namespace;
-    // What was approved before, and waits no more, says nothing of what waits now.
+    // An earlier approval that no longer waits says nothing about what waits now.
     waiting::is_asked_for(runnable, given, &cluster.place())?;
     if waiting::is_given(runnable, given) {
         return Ok(Answer::already(namespace, runnable, given));
@@ -263,7 +267,7 @@ async fn as_given(
     Ok(Answer::approved(namespace, runnable, given))
 }
 
-/// Refuses what the status asks about.
+/// Rejects the run that the status asks about.
 async fn rejected(
     runnable: &Runnable,
     args: &ApproveArgs,
@@ -289,7 +293,7 @@ async fn rejected(
     Ok(Answer::rejected(namespace, runnable, &waits))
 }
 
-/// All that there is to see of a run before anybody says yes to it. It goes where the question goes.
+/// Returns all that the user sees before the question. It goes to standard error, as the question does.
 fn shown(
     compared: &Comparison,
     prospect: &Prospect,
@@ -315,7 +319,7 @@ fn shown(
     out
 }
 
-/// Asks, where there is somebody to ask.
+/// Asks the user; without a terminal, returns an error.
 fn agreed(
     (runnable, approval): (&Runnable, &Approval),
     unverified: &BTreeSet<String>,
@@ -341,7 +345,7 @@ fn agreed(
     Ok(agreed)
 }
 
-/// Why a run cannot be shown, and so is not approved.
+/// Explains why a run cannot be shown, and so is not approved.
 fn unseen(error: &anyhow::Error, runnable: &Runnable, cluster: &Cluster) -> anyhow::Error {
     if waiting::asked_for(runnable).is_none() {
         return anyhow!("{error:#}");

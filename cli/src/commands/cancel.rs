@@ -26,7 +26,7 @@ use crate::{
     },
 };
 
-/// Stop the run that is at work
+/// Stop the running run
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -44,10 +44,10 @@ of them could not be stopped.")]
 pub(crate) struct CancelArgs {
     #[command(flatten)]
     which: ManyArgs,
-    /// The run with this number, in place of the run for the present inputs
+    /// Number of the run to stop, instead of the current one
     #[arg(long, value_name = "NUMBER", conflicts_with_all = ["selector", "template", "failed", "all"])]
     run: Option<i64>,
-    /// Why, in a few words
+    /// Reason, in a few words
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
     #[command(flatten)]
@@ -77,19 +77,19 @@ pub(crate) async fn execute(args: &CancelArgs, cluster: &Cluster) -> anyhow::Res
     many::perform(&deed, &args.which, cluster).await
 }
 
-/// Stops the run at work.
+/// Cancellation of runs, performed on each Runnable.
 struct Cancel {
-    /// The number of the run, if another one than the present is meant.
+    /// Number of the run, unless it is the current one.
     run: Option<i64>,
     asked: Cancellation,
     templates: Templates,
     place: Place,
 }
 
-/// The templates, which may say how their runs are stopped.
+/// Templates, which may say how their runs are stopped.
 enum Templates {
     Known(Vec<ClusterRunTemplate>),
-    /// The user may not list them, as this says: runs are stopped in the way of their kind.
+    /// The user may not list templates, for this reason: runs are stopped in the way of their kind.
     Unread(String),
 }
 
@@ -151,7 +151,7 @@ impl Deed for Cancel {
 }
 
 impl Cancel {
-    /// The run that is to stop.
+    /// Returns the run to stop: the one with the given number, or the current one.
     fn meant(&self, runnable: &Runnable) -> Option<LedgerRun> {
         let mut runs = runs::runs(runnable).into_iter();
         runs.find(|run| {
@@ -160,7 +160,7 @@ impl Cancel {
         })
     }
 
-    /// The rest of a sentence, about earlier runs that are at work, if no other one is asked for.
+    /// Returns the rest of a sentence about earlier runs that are still running, unless `--run` names a run.
     fn at_work_before(&self, runnable: &Runnable, run: &LedgerRun) -> String {
         let runs = runs::runs(runnable).into_iter();
         let at_work = runs.filter(|it| {
@@ -177,12 +177,12 @@ impl Cancel {
         told.collect()
     }
 
-    /// The command that keeps a Runnable from making further runs.
+    /// Returns the command that keeps a Runnable from making further runs.
     fn suspend(&self, name: &str) -> String {
         self.place.command(&format!("suspend {name}"))
     }
 
-    /// Who asked is written first: a run that is deleted says it with its last word.
+    /// Stops the run. The requester is written first: the deletion event of a deleted run still carries it.
     async fn stop(
         &self,
         api: &Api<DynamicObject>,
@@ -221,14 +221,14 @@ impl Cancel {
         let run_name = format!("{kind} {}", run.name);
         let reading = format!("reading {run_name}");
         let found = within(&reading, api.get_opt(&run.name)).await?;
-        // Another object may have its name by now.
+        // Another object may have this name by now.
         let is_it = |object: &DynamicObject| run.uid.is_none() || object.uid() == run.uid;
         let Some(object) = found.filter(is_it) else {
             let why = self.place.command(&format!("why {name}"));
             bail!("{run_name} is gone\nhint: {why}");
         };
         let by = requests::cancellation(&object.metadata);
-        // A deadline may be the run's own: only the request keeps it from being tried again.
+        // A deadline may be the run's own; only the request prevents a retry.
         let part = |field: &str| object.data.get(field);
         let (spec, status) = (part("spec"), part("status"));
         let whole =
@@ -239,7 +239,7 @@ impl Cancel {
             StopRequest::Patch(_) => request.is_in(&object.data),
             StopRequest::Delete => object.metadata.deletion_timestamp.is_some(),
         };
-        // What its timeout has asked for is no person's word.
+        // A stop by its timeout is not a request of a person.
         let by_person = by.is_some() || in_its_way && run.stop.is_none() && left.is_empty();
         if is_asked && by_person {
             let by = by.map_or_else(String::new, |by| in_one_line(&format!(" ({by})")));
@@ -256,7 +256,7 @@ impl Cancel {
 }
 
 impl Templates {
-    /// How a run is stopped, where that is known.
+    /// Returns how a run is stopped, or an error if that is unknown.
     fn request(
         &self,
         runnable: &Runnable,
@@ -283,10 +283,11 @@ impl Templates {
     }
 }
 
-/// The rest of a sentence about a run that does not heed what is asked of it: the controller sees who asked, and deletes it.
+/// Returns the rest of a sentence about a run that does not heed the request: the controller sees the request and
+/// deletes it.
 fn left_to_controller(run: &LedgerRun, request: &StopRequest, standing: Standing) -> String {
     let (api_version, kind) = (&run.api_version, &run.kind);
-    // The template may know more of one that no queue holds.
+    // For a run that no queue holds, its template may know another way.
     let is_of_kind = StopRequest::of_kind(api_version, kind).as_ref() == Some(request);
     let is_told = standing.heeds_stop || *request == StopRequest::Delete;
     let queue = queue_of(api_version, kind).filter(|_| standing.is_queued());
@@ -304,7 +305,8 @@ fn left_to_controller(run: &LedgerRun, request: &StopRequest, standing: Standing
     }
 }
 
-/// As the controller decides it, which stops nothing while the template cannot be read.
+/// Returns the way to stop a run, as the controller decides it. The controller stops nothing while it cannot read the
+/// template.
 fn way_to_stop(
     templates: &[ClusterRunTemplate],
     runnable: &Runnable,
@@ -314,7 +316,7 @@ fn way_to_stop(
     let template = templates.iter().find(|it| it.name_any() == *name);
     let usable = template.and_then(|it| Some((it, Template::compile(&it.spec).ok()?)));
     let Some((template, compiled)) = usable else {
-        // Nobody knows which kind the `stop` of one that cannot be read is meant for.
+        // The kind that the `stop` of an unusable template applies to is unknown.
         return StopRequest::of_kind(of_run.0, of_run.1);
     };
     let asks = Asks::of_template(&template.spec);
@@ -322,14 +324,14 @@ fn way_to_stop(
     policy.way_to_stop(of_run, compiled.literal_kind())
 }
 
-/// Who stops what failed wants no further attempt, and no word on a run that has ended keeps it away.
+/// Returns the error for a failed run with a retry to come: a request on an ended run does not prevent that.
 fn to_be_tried_again(
     name: &str,
     run: &LedgerRun,
     runnable: &Runnable,
     suspend: &str,
 ) -> anyhow::Error {
-    // Something else may be said there, which the attempt waits for.
+    // The condition may have another message, for example of what the retry waits for.
     let at = run.retry_at.as_ref().map(|at| format!("at {}", at.0));
     let scheduled = runs::retry_scheduled(runnable).map(|condition| condition.message.clone());
     let scheduled = scheduled.or(at).unwrap_or_default();

@@ -25,7 +25,7 @@ use crate::{
 
 pub(crate) use comparison::Comparison;
 
-/// Show what a Runnable would run now, against what it ran last
+/// Compare the next run of a Runnable with its last one
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -42,7 +42,7 @@ if you may. Exit code 1 if there would be a new run, and 2 if that cannot be tol
 the template reads an input from a Secret that you may not read, or where you may not read the template: then
 it says what the status does, and -t takes the template from a file.")]
 pub(crate) struct DiffArgs {
-    /// The Runnable, or a file with Runnables and templates that are to be applied; all of the files without a name
+    /// Name of the Runnable, or a file with Runnables and templates to be applied; without a name, all in the files
     #[arg(required_unless_present = "files")]
     pub(crate) name: Option<String>,
     #[command(flatten)]
@@ -56,24 +56,24 @@ pub(crate) struct DiffArgs {
     /// Make the dry run as the ServiceAccount of the Runnable, and fail if it is refused
     #[arg(long)]
     server_dry_run: bool,
-    /// Format
+    /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
     output: DiffFormat,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
 }
 
-/// How a comparison is written.
+/// Format of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum DiffFormat {
     #[default]
     Text,
     Json,
-    /// A comment of a pull request, of at most 60,000 bytes
+    /// Comment for a pull request, of at most 60,000 bytes
     Markdown,
 }
 
-/// A Runnable, and what was found or why nothing was.
+/// Runnable, with its comparison or the error.
 struct Compared {
     name: String,
     namespace: String,
@@ -98,7 +98,7 @@ pub(crate) async fn execute(args: &DiffArgs, cluster: &Cluster) -> anyhow::Resul
                     "--template and --runnable are for a Runnable that is named, and these are files"
                 );
             }
-            // With a file left out another template or Runnable would be compared: that of the cluster, or none.
+            // If a file were left out, another template or Runnable would be compared: that of the cluster, or none.
             let files = Objects::load_all(&args.files.files)?;
             let read = files.templates.iter().chain(&files.runnables);
             warnings.extend(read.flat_map(keys::warnings));
@@ -140,7 +140,7 @@ pub(crate) async fn execute(args: &DiffArgs, cluster: &Cluster) -> anyhow::Resul
     Ok(outcome)
 }
 
-/// Whether there would be runs, which cannot be told of some.
+/// Returns the exit code: 2 if it is unknown for a Runnable, 1 if there would be a run, else 0.
 fn code(would_run: impl Iterator<Item = Option<bool>>) -> u8 {
     let would_run: Option<Vec<bool>> = would_run.collect();
     match would_run {
@@ -169,7 +169,7 @@ async fn compared(
     }
 }
 
-/// The Runnables of the files, or the one that is named: it may be on the cluster only.
+/// Compares the Runnables of the files, or only the named one, which may exist on the cluster only.
 async fn of_files(
     args: &DiffArgs,
     files: &Objects,
@@ -226,7 +226,7 @@ fn as_json(compared: &Compared) -> Value {
     }
 }
 
-/// Why nothing can be told of some.
+/// Returns the errors of the Runnables that could not be compared.
 fn errors(all: &[Compared]) -> String {
     let failed = all.iter().filter_map(|compared| {
         let Compared {

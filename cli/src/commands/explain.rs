@@ -10,7 +10,7 @@ use crate::{
     outcome::Outcome,
 };
 
-/// Say which inputs a template takes
+/// Show the inputs that a template takes
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -22,13 +22,13 @@ Examples:
 It prints spec.inputSchema of the ClusterRunTemplate as kubectl explain prints the fields of a kind. Of a
 template that declares no inputs it lists those that its tags read.")]
 pub(crate) struct ExplainArgs {
-    /// The ClusterRunTemplate, or a file with it; with -f only needed if the files hold several
+    /// Name of the ClusterRunTemplate, or a file with it; with -f only needed if the files hold several
     template: Option<String>,
-    /// Only this input: names joined by dots
+    /// Show only this input: names joined by dots
     input: Option<String>,
     #[command(flatten)]
     pub(crate) files: FileArgs,
-    /// Format
+    /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
     output: ExplainFormat,
     #[command(flatten)]
@@ -36,7 +36,7 @@ pub(crate) struct ExplainArgs {
 }
 
 impl ExplainArgs {
-    /// Takes files among the words.
+    /// Moves files out of the positional arguments.
     pub(crate) fn take_files(&mut self) {
         self.files.take_one(&mut self.template);
         if self.template.is_none() {
@@ -45,7 +45,7 @@ impl ExplainArgs {
     }
 }
 
-/// The template in files; no cluster is asked.
+/// Explains a template in files, without a cluster.
 pub(crate) fn from_files(args: &ExplainArgs) -> anyhow::Result<Outcome> {
     let names = (args.template.as_deref(), args.input.as_deref());
     explain::from_files(&args.files.files, names, args.output)

@@ -40,18 +40,18 @@ With --watch a row is printed for each Runnable, and then whenever one of its ce
 that is gone is Deleted. With -o json it is one object a line, and with -o yaml one document, for each change.
 It goes on until Ctrl-C, also when the API server ends the watch.")]
 pub(crate) struct GetArgs {
-    /// Only these
+    /// Names of the Runnables
     #[arg(conflicts_with = "all_namespaces")]
     names: Vec<String>,
     #[command(flatten)]
     selection: SelectionArgs,
-    /// Those of all namespaces
+    /// List Runnables of all namespaces
     #[arg(short = 'A', long)]
     all_namespaces: bool,
-    /// Go on, and print what changes
+    /// Watch, and print each change
     #[arg(short, long)]
     watch: bool,
-    /// Format
+    /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
     output: ListFormat,
     #[command(flatten)]
@@ -59,23 +59,23 @@ pub(crate) struct GetArgs {
 }
 
 impl GetArgs {
-    /// Whether a Runnable is to be listed; the API server has looked at its labels.
+    /// Returns true if the Runnable is to be listed. The API server has filtered by labels already.
     fn picks(&self, runnable: &Runnable) -> bool {
         let named = self.names.is_empty() || self.names.contains(&runnable.name_any());
         named && self.selection.lists(runnable)
     }
 }
 
-/// How lists are written.
+/// Format of a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum ListFormat {
     #[default]
     Table,
-    /// A table with attempt, template, profile, hash, where the outputs come from, and what they are written to
+    /// Table with attempt, template, profile, hash, and the run and the sinks of the outputs
     Wide,
     Json,
     Yaml,
-    /// runnable.carto.run/NAME
+    /// One runnable.carto.run/NAME a line
     Name,
 }
 
@@ -122,7 +122,7 @@ pub(crate) async fn execute(args: &GetArgs, cluster: &Cluster) -> anyhow::Result
     })
 }
 
-/// True if the namespace is known not to be there: not everybody may read it.
+/// Returns true if the namespace certainly does not exist; not every user may read it.
 async fn is_no_namespace(cluster: &Cluster) -> bool {
     let api = cluster.cluster_api::<Namespace>();
     let name = &cluster.namespace;
@@ -135,12 +135,12 @@ fn list_object(runnables: &[Runnable]) -> anyhow::Result<Value> {
     Ok(json!({ "apiVersion": "v1", "kind": "List", "items": items? }))
 }
 
-/// As kubectl takes it.
+/// Returns a name as kubectl takes it.
 fn name_line(runnable: &Runnable) -> String {
     format!("runnable.{GROUP}/{}\n", runnable.name_any())
 }
 
-/// What is said of an empty list.
+/// Returns the message for an empty list.
 fn nothing(args: &GetArgs, is_empty: bool, cluster: &Cluster) -> String {
     if !is_empty {
         return String::new();
@@ -158,7 +158,7 @@ fn nothing(args: &GetArgs, is_empty: bool, cluster: &Cluster) -> String {
     format!("there are no {which}Runnables in {place}\n")
 }
 
-/// Which columns there are.
+/// Choice of columns.
 #[derive(Clone, Copy)]
 struct Layout {
     namespaces: bool,
@@ -196,7 +196,7 @@ impl Layout {
     }
 }
 
-/// The column that changes by itself.
+/// Column that changes by itself.
 const AGE: &str = "AGE";
 
 fn row(runnable: &Runnable, namespaces: bool, wide: bool) -> Vec<String> {
@@ -206,7 +206,7 @@ fn row(runnable: &Runnable, namespaces: bool, wide: bool) -> Vec<String> {
     let stored = runnable.status.as_ref();
     let reason = runs::retry_scheduled(runnable).map_or(reason, |scheduled| &scheduled.reason);
     let newer = newer_release::left_alone(runnable).map(|newer| newer.category.as_str());
-    // The reason of a run that is held back, and the word for a Runnable that would hold one back.
+    // `Suspended` is the reason of a run held back, and marks a Runnable that would hold one back.
     let suspended = Category::Suspended.as_str();
     let numbered = |run: &LedgerRun| format!("{} {}", run.sequence, run.name);
     let mut row = vec![
@@ -245,7 +245,7 @@ fn row(runnable: &Runnable, namespaces: bool, wide: bool) -> Vec<String> {
     row
 }
 
-/// Status and reason of the condition Ready.
+/// Returns the status and the reason of the condition Ready.
 pub(crate) fn ready(runnable: &Runnable) -> (&str, &str) {
     let ready = runs::condition(runnable, READY);
     ready.map_or(("", ""), |ready| (&ready.status, &ready.reason))
@@ -259,13 +259,13 @@ pub(crate) fn colour(status: &str) -> Style {
     }
 }
 
-/// The beginning of a hash: enough to see whether two are the same.
+/// Returns the beginning of a hash, long enough to tell hashes apart.
 pub(crate) fn short_hash(hash: &str) -> String {
     const SHOWN: usize = 11;
     hash.get(..SHOWN).unwrap_or(hash).to_owned()
 }
 
-/// `name=value`, long values cut; of a sensitive one the Secret that has it.
+/// Returns the outputs as `name=value`, with long values cut. A sensitive output shows its Secret instead.
 fn shortened(status: &RunnableStatus) -> String {
     let cut = |text: String| match text.char_indices().nth(VALUE) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),

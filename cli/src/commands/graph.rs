@@ -16,10 +16,10 @@ use crate::{
     outcome::{FOUND, GOOD, Outcome},
 };
 
-/// So many Runnables of other namespaces are looked up one by one, at most.
+/// Most Runnables of other namespaces that are looked up one by one.
 const MOST_LOOKED_UP: usize = 256;
 
-/// Show which Runnables take inputs from which objects, and how they stand
+/// Show which objects Runnables take inputs from, and their state
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -36,32 +36,32 @@ as not visible where you may not read them; who reads one from another namespace
 
 Exit code 1 if Runnables take inputs from each other in a circle: none of these ever runs.")]
 pub(crate) struct GraphArgs {
-    /// The Runnable whose ancestors and descendants are shown, instead of all; or a file with Runnables
+    /// Show only this Runnable with its ancestors and descendants; or a file with Runnables
     pub(crate) name: Option<String>,
     #[command(flatten)]
     pub(crate) files: FileArgs,
-    /// Those of all namespaces
+    /// Show Runnables of all namespaces
     #[arg(short = 'A', long, conflicts_with = "files")]
     all_namespaces: bool,
-    /// Format
+    /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
     output: GraphFormat,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
 }
 
-/// How a graph is written.
+/// Format of a graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum GraphFormat {
     #[default]
     Text,
-    /// For Graphviz
+    /// Input for Graphviz
     Dot,
     Mermaid,
     Json,
 }
 
-/// The graph of Runnables in files; no cluster is asked.
+/// Shows the graph of Runnables in files, without a cluster.
 pub(crate) fn from_files(args: &GraphArgs) -> anyhow::Result<Outcome> {
     let objects = Objects::load_rest(&args.files.files)?;
     let namespace = args.cluster.namespace.as_deref();
@@ -94,7 +94,7 @@ pub(crate) async fn execute(args: &GraphArgs, cluster: &Cluster) -> anyhow::Resu
     written(args, &cluster.namespace, &runnables, &told)
 }
 
-/// Adds those of other namespaces that are read, and says why others are not there.
+/// Adds the Runnables of other namespaces that are read. Returns why others are missing.
 async fn look_up(
     runnables: &mut Vec<Runnable>,
     cluster: &Cluster,
@@ -105,7 +105,7 @@ async fn look_up(
     while let Some(runnable) = runnables.get(next) {
         next += 1;
         for id in graph::reads(runnable) {
-            // All of the own namespace are there.
+            // The Runnables of the own namespace are all there.
             if id.namespace == cluster.namespace || !met.insert(id.clone()) {
                 continue;
             }

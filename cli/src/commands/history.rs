@@ -30,16 +30,16 @@ may be late. RE-RUN FOR says who asked
 for a re-run, and why, and MESSAGE who had a run stopped, as long as its object is there (`--reason` of `cartouche
 rerun` and `cartouche cancel`).")]
 pub(crate) struct HistoryArgs {
-    /// The Runnable
+    /// Name of the Runnable
     name: String,
-    /// Format
+    /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
     output: HistoryFormat,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
 }
 
-/// How a history is written.
+/// Format of a history.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum HistoryFormat {
     #[default]
@@ -61,7 +61,7 @@ pub(crate) async fn execute(args: &HistoryArgs, cluster: &Cluster) -> anyhow::Re
     })
 }
 
-/// The column that follows RESULT.
+/// Column after RESULT.
 const AFTER_RESULT: usize = 5;
 
 fn list(runs: &[LedgerRun]) -> String {
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(cells[1][5], "2", "{table}");
     }
 
-    /// Words and keys of later releases.
+    /// Tests words and keys of later releases.
     #[test]
     fn a_word_for_a_stop_that_is_not_known_is_shown_as_it_is() {
         let at = "2026-01-01T00:00:00Z";

@@ -20,7 +20,7 @@ use crate::{
     },
 };
 
-/// Write a first template, with a Runnable, its account and a test
+/// Write a first template with its Runnable, account and test
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -34,19 +34,19 @@ pub(crate) struct InitArgs {
     /// Name of the template, the Runnable and the account
     #[arg(default_value = "hello", value_parser = starter::name)]
     name: String,
-    /// What the runs are
+    /// Kind of the runs
     #[arg(short, long, value_enum, default_value_t, ignore_case = true)]
     kind: StarterKind,
-    /// Folder to write to, ./NAME if there is none; - is as --stdout
+    /// Folder to write to; by default ./NAME; - is as --stdout
     #[arg(short, long, value_name = "FOLDER")]
     output: Option<PathBuf>,
-    /// Print what is to be applied, and write nothing
+    /// Print the manifests to apply, and write no files
     #[arg(long, conflicts_with = "output")]
     stdout: bool,
     /// Namespace of the Runnable and the account
     #[arg(short, long, value_name = "NAME", default_value = DEFAULT_NAMESPACE, value_parser = starter::name)]
     namespace: String,
-    /// Write over files that are there
+    /// Overwrite existing files
     #[arg(long)]
     force: bool,
 }
@@ -82,7 +82,7 @@ pub(crate) fn execute(args: &InitArgs) -> anyhow::Result<Outcome> {
     ))
 }
 
-/// Writes all of the files, or none if one is there.
+/// Writes all of the files. If one exists, writes none, unless forced.
 fn write(folder: &Path, files: &[StarterFile], force: bool) -> anyhow::Result<()> {
     let present = files
         .iter()
@@ -112,7 +112,7 @@ fn make_folder(folder: &Path) -> anyhow::Result<()> {
         .with_context(|| format!("the folder {} cannot be made", folder.display()))
 }
 
-/// Writes what has to come out of the test, as `cartouche test --update` does.
+/// Writes the expected result of the test, as `cartouche test --update` does.
 fn expect(folder: &Path) -> anyhow::Result<()> {
     let own = folder.join(starter::TEST);
     // The template is above the test, and the search for cases begins at the template.
@@ -138,7 +138,7 @@ fn next_steps(folder: &Path, account: &Account) -> String {
     )
 }
 
-/// A word of a shell.
+/// Quotes a word for a shell, if needed.
 fn word(text: &str) -> String {
     let is_plain =
         |character: char| character.is_ascii_alphanumeric() || "/._-".contains(character);

@@ -37,18 +37,18 @@ Examples:
 For Jobs, Pods, Tekton TaskRuns and PipelineRuns, and Argo Workflows. What a pod waits for that prints nothing yet is
 told on standard error; with --follow again whenever the reason changes. With --follow the run may be yet to be made.")]
 pub(crate) struct LogsArgs {
-    /// The Runnable
+    /// Name of the Runnable
     name: String,
-    /// Number of the run; the present one if it is not given
+    /// Number of the run; by default the current one
     #[arg(long, value_name = "SEQUENCE")]
     run: Option<i64>,
-    /// Go on until the run ends, as its pods come and go
+    /// Follow the logs until the run ends, also as its pods come and go
     #[arg(short, long)]
     follow: bool,
-    /// Only this container
+    /// Show only this container
     #[arg(short, long)]
     container: Option<String>,
-    /// Only the last lines of each container
+    /// Show only the last lines of each container
     #[arg(long, value_name = "LINES")]
     tail: Option<i64>,
     #[command(flatten)]
@@ -108,7 +108,8 @@ pub(crate) async fn execute(args: &LogsArgs, cluster: &Cluster) -> anyhow::Resul
     Ok(printed(args, &pods, cluster).await)
 }
 
-/// What is said of a container that no pod of the run has: nothing would be printed, as of one that says nothing.
+/// Returns the message for a container that no pod of the run has. Without it, nothing would be printed, as for an
+/// empty log.
 fn unknown_container(wanted: Option<&str>, pods: &[Pod], run: &LedgerRun) -> Option<String> {
     let names: BTreeSet<&str> = pods.iter().flat_map(containers).collect();
     let wanted = wanted.filter(|wanted| !names.is_empty() && !names.contains(wanted))?;
@@ -119,7 +120,7 @@ fn unknown_container(wanted: Option<&str>, pods: &[Pod], run: &LedgerRun) -> Opt
     ))
 }
 
-/// The logs of some pods, and what those wait for that print nothing yet.
+/// Returns the logs of the pods, and the reasons why some print nothing yet.
 async fn printed(args: &LogsArgs, pods: &[Pod], cluster: &Cluster) -> Outcome {
     let mut outcome = Outcome::default();
     let mut is_waiting = false;
@@ -139,14 +140,14 @@ async fn printed(args: &LogsArgs, pods: &[Pod], cluster: &Cluster) -> Outcome {
             }
         }
     }
-    // A pod that waits beside others that print hides nothing.
+    // A waiting pod beside others that print is no failure.
     if is_waiting && outcome.out.is_empty() {
         outcome.code = FOUND;
     }
     outcome
 }
 
-/// The containers of a pod that have ended without having begun, so that they have no log, and why.
+/// Returns a line for each container that ended without having begun, so that it has no log, with the reason.
 fn never_begun(pod: &Pod, wanted: Option<&str>) -> Vec<String> {
     let ended = statuses(pod).filter(|it| wanted.is_none_or(|wanted| wanted == it.name));
     let ended = ended.filter_map(|it| Some((&it.name, it.state.as_ref()?.terminated.as_ref()?)));
@@ -160,7 +161,7 @@ fn never_begun(pod: &Pod, wanted: Option<&str>) -> Vec<String> {
     told.collect()
 }
 
-/// The reason why a container has ended without having begun, if it has.
+/// Returns the reason if a container has ended without having begun, or `None`.
 fn why_never_begun(ended: &ContainerStateTerminated) -> Option<&str> {
     ended
         .reason
@@ -168,17 +169,17 @@ fn why_never_begun(ended: &ContainerStateTerminated) -> Option<&str> {
         .filter(|reason| NEVER_BEGAN.contains(reason))
 }
 
-/// Reasons that a kubelet gives where the program of a container could not be called.
+/// Reasons that a kubelet gives if the program of a container could not be called.
 const NEVER_BEGAN: [&str; 2] = ["StartError", "ContainerCannotRun"];
 
-/// A line of a log. Its own colours are left out.
+/// Returns a line of a log, without its own colours.
 fn log_line(pod: &str, container: &str, line: &str) -> String {
     let line = anstream::adapter::strip_str(line).to_string();
     let line = in_lines(&line);
     format!("[{pod}/{container}] {line}\n")
 }
 
-/// That a run has no pod yet, and why, where its events or its status say it.
+/// Returns the message that a run has no pod yet, with the reason from its events or its status.
 async fn why_no_pod(run: &LedgerRun, cluster: &Cluster) -> String {
     let why = match events::last_warning(run, cluster).await {
         Some(warning) => warning.text,
@@ -196,7 +197,7 @@ fn waits(pod: &Pod, waiting: &PodWaiting) -> String {
     format!("pod {} waits: {}", pod.name_any(), waiting.text)
 }
 
-/// What is known of the containers of a pod.
+/// Returns the statuses of all containers of a pod.
 fn statuses(pod: &Pod) -> impl Iterator<Item = &ContainerStatus> {
     pod.status.iter().flat_map(|status| {
         let init = status.init_container_statuses.iter().flatten();
@@ -204,7 +205,7 @@ fn statuses(pod: &Pod) -> impl Iterator<Item = &ContainerStatus> {
     })
 }
 
-/// Whether a container runs or has run, so that it may have printed something.
+/// Returns true if a container runs or has run, so that it may have printed something.
 fn has_begun(state: Option<&ContainerState>) -> bool {
     state.is_some_and(|state| {
         let ended = state.terminated.as_ref();
@@ -212,7 +213,8 @@ fn has_begun(state: Option<&ContainerState>) -> bool {
     })
 }
 
-/// Whether there may be a log: one that is not known, or has begun at least once.
+/// Returns true if there may be a log: the container has begun at least once, or its status is unknown and the pod
+/// does not wait.
 fn has_printed(pod: &Pod, container: &str) -> bool {
     let status = statuses(pod).find(|status| status.name == container);
     status.map_or_else(
@@ -221,7 +223,7 @@ fn has_printed(pod: &Pod, container: &str) -> bool {
     )
 }
 
-/// The containers of a pod, in the order in which they begin.
+/// Returns the containers of a pod, in the order in which they begin.
 fn containers(pod: &Pod) -> impl Iterator<Item = &str> {
     let all = pod.spec.iter().flat_map(|spec| {
         spec.init_containers
@@ -245,7 +247,7 @@ async fn read(
         tail_lines: args.tail,
         ..LogParams::default()
     };
-    // One container that has not started does not hide the logs of the others.
+    // A container that has not started does not hide the logs of the others.
     match within(
         &format!("reading the log of {pod}/{container}"),
         api.logs(pod, &parameters),

@@ -11,7 +11,7 @@ use crate::{
     outcome::Outcome,
 };
 
-/// Print what makes a shell complete commands, options and names
+/// Generate shell completions
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -24,18 +24,18 @@ Or, always as new as the command: source <(cartouche completions bash); for zsh 
 compinit. Names of Runnables, templates, accounts and namespaces are asked of the cluster, for two
 seconds at most. For `kubectl cartouche` kubectl calls the last file; it has to be in PATH.")]
 pub(crate) struct CompletionsArgs {
-    /// The shell, or kubectl for its plugin
+    /// Shell, or kubectl for its plugin
     #[arg(value_parser = PossibleValuesParser::new(SHELLS.names()))]
     shell: String,
 }
 
-/// Write man pages, one a command
+/// Write a man page for each command
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   cartouche man ~/.local/share/man/man1")]
 pub(crate) struct ManArgs {
-    /// Folder to write them to; it is made if it is not there
+    /// Folder to write to; created if missing
     folder: PathBuf,
 }
 

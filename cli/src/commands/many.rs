@@ -1,4 +1,4 @@
-//! What is done to one Runnable or to many: which are meant, the question before, and how it went.
+//! Actions on one or many Runnables: selection, confirmation and result.
 
 use std::{
     collections::BTreeSet,
@@ -20,54 +20,54 @@ use crate::{
     outcome::{FAILED, FOUND, Outcome, print_error},
 };
 
-/// How many names stand above the question.
+/// Most names shown above the question.
 const NAMED: usize = 10;
 
-/// Which Runnables, and whether to ask.
+/// Options that select Runnables and skip the question.
 #[derive(Args, Debug)]
 pub(crate) struct ManyArgs {
-    /// The Runnables
+    /// Names of the Runnables
     #[arg(value_name = "NAME", required_unless_present_any = ["selector", "template", "failed", "all"])]
     pub(crate) names: Vec<String>,
     #[command(flatten)]
     pub(crate) selection: SelectionArgs,
-    /// All of the namespace
+    /// All Runnables of the namespace
     #[arg(long, conflicts_with_all = ["names", "selector", "template", "failed"])]
     pub(crate) all: bool,
-    /// Do not ask before more than one is changed
+    /// Do not ask before changing more than one
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// Say what would be done, and do nothing
+    /// Show what would be done, and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
 
-/// What may be done to a Runnable.
+/// Outcome of planning an action for a Runnable.
 pub(crate) enum Plan {
-    /// It is to be done.
+    /// The action is to be done.
     Due,
-    /// There is nothing to do, as this says.
+    /// There is nothing to do, for this reason.
     Nothing(String),
-    /// It cannot be done.
+    /// The action is impossible.
     Impossible(anyhow::Error),
 }
 
-/// Something that is done to Runnables.
+/// Action on Runnables.
 pub(crate) trait Deed {
-    /// `Re-run 2 Runnables`.
+    /// Returns the start of the question, such as `Re-run 2 Runnables`.
     fn title(&self, runnables: &str) -> String;
-    /// What would happen to one: `is to run again`.
+    /// Returns what would happen to one Runnable, such as `is to run again`.
     fn prospect(&self) -> &'static str;
-    /// What there is to do.
+    /// Returns what there is to do, judged by the Runnable alone.
     fn plan(&self, runnable: &Runnable) -> Plan;
-    /// Does it. What could not be seen without a look at more than the Runnable is an error here.
+    /// Performs the action. Reasons against it that need more than the Runnable are an error here.
     async fn perform(&self, runnable: &Runnable, cluster: &Cluster) -> anyhow::Result<Outcome>;
 }
 
-/// A Runnable to which something is to be done, or why it cannot be.
+/// Name of a Runnable, and the Runnable or the reason why the action is impossible.
 type Target = (String, anyhow::Result<Runnable>);
 
-/// Does it to all that are meant.
+/// Performs the action on all selected Runnables.
 pub(crate) async fn perform(
     deed: &impl Deed,
     args: &ManyArgs,
@@ -107,13 +107,13 @@ pub(crate) async fn perform(
     Ok(each(deed, &found, count, args, cluster).await)
 }
 
-/// The Runnables that are meant, or why there are none.
+/// Selected Runnables, or the reason why there are none.
 enum Targets {
     Found(Vec<Target>),
     None(String),
 }
 
-/// By what they have in common only those to which something is to be done.
+/// Returns the named Runnables, or of the selected ones those that need the action.
 async fn targets(deed: &impl Deed, args: &ManyArgs, cluster: &Cluster) -> anyhow::Result<Targets> {
     if args.names.is_empty() {
         let listed = cluster.selected_runnables(&args.selection, false).await?;
@@ -144,7 +144,7 @@ async fn targets(deed: &impl Deed, args: &ManyArgs, cluster: &Cluster) -> anyhow
     Ok(Targets::Found(found))
 }
 
-/// A Runnable, unless it can be seen already that it cannot be done to it.
+/// Returns the Runnable, or the error if the action is known to be impossible.
 fn possible(deed: &impl Deed, runnable: Runnable) -> anyhow::Result<Runnable> {
     match deed.plan(&runnable) {
         Plan::Impossible(error) => Err(error),
@@ -152,7 +152,7 @@ fn possible(deed: &impl Deed, runnable: Runnable) -> anyhow::Result<Runnable> {
     }
 }
 
-/// Says of which it cannot be done, before anybody is asked about the others.
+/// Prints the errors of impossible targets before the question, and returns the others.
 fn told(targets: Vec<Target>) -> Vec<Runnable> {
     let mut found = Vec::new();
     for (name, target) in targets {
@@ -190,8 +190,8 @@ fn would(deed: &impl Deed, runnable: &Runnable) -> String {
     )
 }
 
-/// One after the other. What is done is told at once: who ends the command knows how far it came. Those of the
-/// whole count that were not found have been told.
+/// Performs the action on one Runnable after the other. Prints each result immediately, for a user who interrupts the
+/// command. `count` includes the targets whose errors have been printed.
 async fn each(
     deed: &impl Deed,
     found: &[Runnable],
@@ -219,7 +219,7 @@ async fn each(
             failures += 1;
             Outcome::failed(&error.context(runnable.name_any()))
         });
-        // Who reads no more still wants it done.
+        // The action goes on if the reader of the output is gone.
         let _ = told.print();
     }
     let mut outcome = Outcome::default();
@@ -232,8 +232,8 @@ async fn each(
     outcome
 }
 
-/// Looks once more before it is done: a question may have been open for long, and others come before. Nothing if
-/// it is no longer the one that was chosen.
+/// Reads the Runnable again and performs the action: the question may have been open for long. Returns `None` if the
+/// Runnable was replaced or is no longer selected.
 async fn one_again(
     deed: &impl Deed,
     before: &Runnable,
@@ -248,7 +248,7 @@ async fn one_again(
     }
 }
 
-/// The names, and the question.
+/// Returns the names and the question.
 fn asked(deed: &impl Deed, found: &[Runnable], cluster: &Cluster) -> String {
     let mut text = String::new();
     for runnable in found.iter().take(NAMED) {
@@ -273,7 +273,7 @@ fn agreed(question: &str, count: usize) -> anyhow::Result<bool> {
     Ok(agreed)
 }
 
-/// Asks; nothing where there is nobody to ask.
+/// Asks the user; returns `None` without a terminal.
 pub(crate) fn said_yes(question: &str) -> io::Result<Option<bool>> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return Ok(None);

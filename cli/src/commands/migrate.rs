@@ -1,4 +1,4 @@
-//! `cartouche migrate check`: what becomes of Runnables and templates of Cartographer.
+//! `cartouche migrate check`: the effects of a move on Runnables and templates of Cartographer.
 
 mod adoption;
 mod remarks;
@@ -24,7 +24,7 @@ pub(crate) enum MigrateCommand {
     Check(CheckArgs),
 }
 
-/// Say what Cartouche makes of Runnables and templates of Cartographer
+/// Report what changes for Cartographer's Runnables and templates
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -38,22 +38,22 @@ pub(crate) struct CheckArgs {
     pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) files: FileArgs,
-    /// Runnables of all namespaces
+    /// Check Runnables of all namespaces
     #[arg(short = 'A', long)]
     all_namespaces: bool,
-    /// Format
+    /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
     output: ReportFormat,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
 }
 
-/// Manifests: nothing is known of runs.
+/// Checks manifests, without knowledge of runs.
 pub(crate) fn check_files(args: &CheckArgs) -> anyhow::Result<Outcome> {
     report::of_files(&args.paths, args.output)
 }
 
-/// A cluster: also what happens to the runs that exist.
+/// Checks a cluster, also for what happens to existing runs.
 pub(crate) async fn check_cluster(args: &CheckArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
     let runnables = cluster.runnables(args.all_namespaces).await?;
     let mut names: Vec<&str> = runnables

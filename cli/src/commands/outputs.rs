@@ -35,21 +35,21 @@ Examples:
   eval \"$(cartouche outputs shop-build --output env --prefix OUTPUT_)\" && echo \"$OUTPUT_DIGEST\"
   cartouche outputs shop-build -o json | jq .digest")]
 pub(crate) struct OutputsArgs {
-    /// The Runnable
+    /// Name of the Runnable
     name: String,
-    /// Only the value of this one: a text as it is, anything else as JSON
+    /// Print only the value of this output: text as it is, anything else as JSON
     output_name: Option<String>,
     /// Format of all outputs
     #[arg(short, long, value_enum, default_value_t)]
     output: OutputsFormat,
-    /// With -o env, what every variable begins with
+    /// Prefix of every variable, with -o env
     #[arg(long, value_name = "PREFIX", value_parser = variable::prefix)]
     prefix: Option<String>,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
 }
 
-/// How outputs are written.
+/// Format of outputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum OutputsFormat {
     #[default]
@@ -119,7 +119,7 @@ pub(crate) async fn execute(args: &OutputsArgs, cluster: &Cluster) -> anyhow::Re
     Ok(outcome)
 }
 
-/// An output that is none, or is not there yet.
+/// Returns the error for an output that does not exist, or not yet.
 async fn missing(
     runnable: &str,
     name: &str,
@@ -140,8 +140,8 @@ async fn missing(
     anyhow!("{runnable} has no output {name}\nhint: {hint}")
 }
 
-/// That the template of a Runnable declares no such output, so that no run gives it. Nothing where it does, or cannot
-/// be read: whoever may read only Runnables is not told.
+/// Returns a message if the template declares no such output, so that no run gives it. Returns `None` if it does, or
+/// if the user cannot read it.
 pub(super) async fn undeclared(
     name: &str,
     spec: &RunnableSpec,
@@ -161,7 +161,7 @@ pub(super) async fn undeclared(
     ))
 }
 
-/// An optional output that a run does not give.
+/// Optional output that a run does not give.
 #[derive(Debug, PartialEq, Eq)]
 struct Lacking {
     run: String,
@@ -175,15 +175,15 @@ impl fmt::Display for Lacking {
     }
 }
 
-/// What the run lacks that gave the outputs. Nothing is said where the template cannot be read: outputs are there for
-/// those, too, who may read only Runnables.
+/// Returns the optional outputs that the run of the present outputs lacks. Returns none if the template cannot be
+/// read: a user who may read only Runnables still gets the outputs.
 async fn lacking(spec: &RunnableSpec, status: &RunnableStatus, cluster: &Cluster) -> Vec<Lacking> {
     let template = cluster.template(&spec.run_template_ref.name).await;
     let template = template.ok().flatten();
     template.map_or_else(Vec::new, |template| lacking_of(status, &template.spec))
 }
 
-/// The same by a template: nothing by one whose rules are not those by which the outputs were read.
+/// Returns the same for a given template; none if its output rules are not those by which the outputs were read.
 fn lacking_of(status: &RunnableStatus, spec: &ClusterRunTemplateSpec) -> Vec<Lacking> {
     let (Some(outputs), Some(from), Ok(template)) = (
         &status.outputs,
@@ -206,7 +206,7 @@ fn lacking_of(status: &RunnableStatus, spec: &ClusterRunTemplateSpec) -> Vec<Lac
     lacking.collect()
 }
 
-/// A text as it is, anything else as JSON.
+/// Returns a text as it is, anything else as JSON.
 pub(crate) fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -218,7 +218,7 @@ pub(crate) fn plain(value: &Value) -> String {
 mod tests {
     use super::*;
 
-    /// A template with the outputs `digest` and `size`, of which these are optional.
+    /// Returns a template with the outputs `digest` and `size`, of which these are optional.
     fn template(optional: &[&str]) -> ClusterRunTemplateSpec {
         serde_json::from_value(json!({
             "template": { "apiVersion": "v1", "kind": "Pod", "metadata": { "generateName": "x-" } },
@@ -227,7 +227,7 @@ mod tests {
         .unwrap()
     }
 
-    /// A status of which the outputs were read by that template.
+    /// Returns a status whose outputs were read with that template.
     fn status(outputs: &Value, template: &ClusterRunTemplateSpec) -> RunnableStatus {
         let rules = Template::compile(template).unwrap().rules_hash().to_owned();
         let from = json!({ "sequence": 1, "name": "build-1", "uid": "u", "rulesHash": rules });

@@ -1,4 +1,4 @@
-//! `cartouche profile`: with which `ClusterRunProfile` runs are made, and how another one is chosen.
+//! `cartouche profile`: the `ClusterRunProfile` that runs are made with, and its refresh.
 
 mod refresh;
 mod which;

@@ -1,4 +1,4 @@
-//! Names on the cluster that the typed words lead to.
+//! Names on the cluster that the typed words point to.
 
 use std::{
     sync::mpsc::{self, Sender},
@@ -17,12 +17,12 @@ use crate::{
     foreign::in_one_line,
 };
 
-/// Longest wait; then there are no names.
+/// Longest wait; after it no further names are taken.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Names of one answer; more are asked for as long as there is time.
+/// Names in one page of a list; further pages follow while there is time.
 const MANY: u32 = 500;
 
-/// What is named.
+/// Kind of object that an argument names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
     Runnables,
@@ -31,13 +31,13 @@ pub(super) enum What {
     Accounts,
 }
 
-/// The names that come in time. Not all that may hang can be told to stop, such as a program
-/// that gives credentials: so all of it is left behind.
+/// Returns the names that arrive in time. The work runs on a thread that is left behind: some of what may hang cannot
+/// be cancelled, such as a program that gives credentials.
 pub(super) fn of(what: What, place: &ClusterArgs) -> Vec<CompletionCandidate> {
     let (give, take) = mpsc::channel();
     let place = place.clone();
     thread::spawn(move || {
-        // Without a word, as far as it went.
+        // An error ends the names silently.
         let _ = cluster::block_on(listed(what, &place, &give));
     });
     let end = Instant::now() + PATIENCE;
@@ -45,7 +45,7 @@ pub(super) fn of(what: What, place: &ClusterArgs) -> Vec<CompletionCandidate> {
     while let Ok(more) = take.recv_timeout(end.saturating_duration_since(Instant::now())) {
         names.extend(more);
     }
-    // A shell shows them as they are.
+    // A shell shows names unescaped.
     names.retain(|name| in_one_line(name) == *name);
     names.into_iter().map(CompletionCandidate::new).collect()
 }
@@ -60,7 +60,7 @@ async fn listed(what: What, place: &ClusterArgs, give: &Sender<Vec<String>>) -> 
     }
 }
 
-/// Page by page, until nobody listens any more.
+/// Sends the names page by page, until the receiver is gone.
 async fn names<K>(api: Api<K>, give: &Sender<Vec<String>>) -> anyhow::Result<()>
 where
     K: Resource + Clone + std::fmt::Debug + DeserializeOwned,
@@ -76,7 +76,7 @@ where
     }
 }
 
-/// Where the typed words look: they may be unfinished, or wrong.
+/// Reads the cluster and namespace from the typed words, which may be unfinished or wrong.
 pub(super) fn place(words: &[String]) -> ClusterArgs {
     let value = |long: &str, short: Option<&str>| {
         let mut found = None;

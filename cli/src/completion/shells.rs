@@ -1,4 +1,4 @@
-//! The shells that can ask, and kubectl, which asks for its plugins.
+//! The shells that can ask for completion, and kubectl, which asks for its plugins.
 
 use std::{ffi::OsString, io, path::Path};
 
@@ -7,13 +7,13 @@ use clap_complete::{
     env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh},
 };
 
-/// The variable by which a shell says that it asks, and which one it is.
+/// Variable by which a shell asks for completion; its value names the shell.
 pub(super) const VARIABLE: &str = "CARTOUCHE_COMPLETE";
 
 pub(crate) const SHELLS: Shells<'static> =
     Shells(&[&Bash, &Elvish, &Fish, &Kubectl, &Powershell, &Zsh]);
 
-/// What makes a shell ask; nothing for one that is not known.
+/// Returns the script that sets up completion in a shell, or `None` for an unknown shell.
 pub(crate) fn script(shell: &str) -> Option<io::Result<Vec<u8>>> {
     const PROGRAM: &str = "cartouche";
     let completer = SHELLS.completer(shell)?;
@@ -22,13 +22,14 @@ pub(crate) fn script(shell: &str) -> Option<io::Result<Vec<u8>>> {
     Some(written.map(|()| script))
 }
 
-/// kubectl calls `kubectl_complete-cartouche` with the words after `kubectl cartouche`, and takes the answer of
-/// the library that it is written with: a name a line, a tab and what it is, and at last what to do with them.
+/// Completion for kubectl. It calls `kubectl_complete-cartouche` with the words after `kubectl cartouche`, and takes
+/// answers in the format of its library, cobra: a name a line, with a tab and a description, and a directive at the
+/// end.
 struct Kubectl;
 
-/// Nothing but these: no names of files.
+/// Directive: complete no file names.
 const NO_FILES: u32 = 4;
-/// No blank after it.
+/// Directive: add no blank after the word.
 const NO_SPACE: u32 = 2;
 
 impl EnvCompleter for Kubectl {

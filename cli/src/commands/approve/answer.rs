@@ -1,4 +1,4 @@
-//! What became of each Runnable, for people and for programs.
+//! Result of an approval for each Runnable, for people and for programs.
 
 use std::collections::BTreeSet;
 
@@ -11,25 +11,26 @@ use crate::{
     outcome::{FAILED, FOUND, GOOD},
 };
 
-/// How it went with one Runnable.
+/// Result for one Runnable.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Answer {
     namespace: String,
     name: String,
-    /// The number of the run that is meant; nothing where none waits.
+    /// Number of the run; `None` if no run waits.
     sequence: Option<i64>,
     input_hash: Option<String>,
-    /// Both of them, as the annotation has it.
+    /// Number and hash, as in the annotation.
     approval: Option<String>,
-    /// Whether that is approved.
+    /// True once the run is approved.
     approved: bool,
-    /// True once it is refused.
+    /// True once the run is rejected.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     rejected: bool,
-    /// The Secrets that were not read, or why the run was not shown: it is not known whether what was shown is what is approved.
+    /// Secrets that were not read, or the reason why the run was not shown. If there are any, the run that was shown
+    /// may differ from the approved one.
     unverified: BTreeSet<String>,
-    /// The same in words.
+    /// The result in words.
     message: String,
     #[serde(skip)]
     pub(super) code: u8,
@@ -49,7 +50,7 @@ impl Answer {
         Self::of(namespace, runnable, approval, text).with(false, GOOD)
     }
 
-    /// It is refused, as this annotation says.
+    /// Returns the answer for a rejected run.
     pub(super) fn rejected(namespace: &str, runnable: &Runnable, approval: &Approval) -> Self {
         Self {
             rejected: true,
@@ -57,7 +58,7 @@ impl Answer {
         }
     }
 
-    /// The same, which was only tried.
+    /// Returns the answer for a rejection in a dry run.
     pub(super) fn rejection_tried(
         namespace: &str,
         runnable: &Runnable,
@@ -67,12 +68,12 @@ impl Answer {
         Self::of(namespace, runnable, approval, text)
     }
 
-    /// Somebody has said no to the question.
+    /// Returns the answer for a question that the user answered with no.
     pub(super) fn refused(namespace: &str, runnable: &Runnable, approval: &Approval) -> Self {
         Self::of(namespace, runnable, approval, "is not approved").with(false, FOUND)
     }
 
-    /// Nothing waits for a person, as this says.
+    /// Returns the answer where no run waits for a person; `message` says why.
     pub(super) fn nothing(namespace: &str, runnable: &Runnable, message: String) -> Self {
         Self::about_none(namespace, &runnable.name_any(), message, GOOD)
     }
@@ -107,7 +108,7 @@ impl Answer {
         }
     }
 
-    /// Without these Secrets it was not known whether what was shown is what this is about.
+    /// Adds what was not read, without which it is unknown if the run that was shown is this one.
     pub(super) fn unverified(mut self, secrets: &BTreeSet<String>) -> Self {
         if !secrets.is_empty() {
             self.message.push_str(" (not verified)");
@@ -125,7 +126,7 @@ impl Answer {
     }
 }
 
-/// A line for each.
+/// Returns a line for each answer.
 pub(super) fn text(answers: &[Answer]) -> String {
     let lines = answers.iter().map(|answer| format!("{}\n", answer.message));
     lines.collect()

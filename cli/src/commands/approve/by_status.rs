@@ -1,4 +1,4 @@
-//! Approves by the word of the status, where the user may not read all that the run is rendered from.
+//! Approval by the status alone, where the user may not read all that the run is rendered from.
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
@@ -17,8 +17,8 @@ use crate::{
     live::{object_diff, pending},
 };
 
-/// The answer about a run that cannot be shown for this reason. It is approved only if the user takes the word of the status for it.
-/// That none waits takes no such word.
+/// Approves a run that cannot be shown because of `error`. If the status asks for approval, the user must pass
+/// `--unverified`; to report that no run waits, this is not needed.
 pub(super) async fn answer(
     error: &anyhow::Error,
     runnable: &Runnable,
@@ -42,7 +42,7 @@ pub(super) async fn answer(
     answered((runnable, &approval), (shown, &unverified), args, cluster).await
 }
 
-/// The text that stands in place of the run: the spec of its Runnable, and what the API server said of the run.
+/// Returns the text shown in place of the run: the spec of its Runnable, and the API server's answer about the run.
 fn shown(
     why: &str,
     (runnable, approval): (&Runnable, &Approval),

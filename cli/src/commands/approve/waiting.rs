@@ -1,4 +1,4 @@
-//! What there is to approve: only what is shown, and what the controller asks about as well.
+//! The run that waits for approval: only one that was shown and that the controller asks about as well.
 
 use anyhow::{anyhow, bail};
 use cartouche_crds::{
@@ -17,29 +17,29 @@ use crate::{
     live::{pending, place::Place, prospect::Prospect},
 };
 
-/// Whether a run waits for a person.
+/// State of the approval of a run.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Waiting {
-    /// This one does.
+    /// This run waits for a person.
     ForPerson(Approval),
-    /// Somebody has approved it.
+    /// This run is approved already.
     Approved(Approval),
-    /// None does, as this says.
+    /// No run waits, for this reason.
     Nothing(String),
 }
 
-/// What is rendered, as far as it can be known.
+/// Rendered run, as far as it is known.
 enum Rendered<'a> {
-    /// Whether a run of it is due, and the hash of what is made of it.
+    /// The pending change, and the hash of the run that would be made.
     Known(Due, &'a str),
-    /// Its hash is not known, and why; the word of the status is taken for it.
+    /// The hash is unknown; the user accepts the one in the status.
     Unverified,
-    /// The same, and it is not.
+    /// The hash is unknown for this reason, and the user does not accept the one in the status.
     Untold(String),
 }
 
-/// What waits, of a Runnable as it was read and is rendered. What keeps it from being known is an error, unless the word of the
-/// status is to be taken for what the user cannot verify.
+/// Returns the run that waits, for a Runnable as it was read and rendered. An unknown hash is an error, unless
+/// `unverified` accepts the one in the status.
 pub(super) fn waiting(
     runnable: &Runnable,
     prospect: &Prospect,
@@ -55,7 +55,7 @@ pub(super) fn waiting(
         (Some(due), Err(_)) if asked.is_none() && !matches!(due, Due::New(_)) => {
             Rendered::Known(due, "")
         }
-        // Without a hash it cannot be known whether what is shown is what waits.
+        // Without a hash it is unknown if the run that is shown is what waits.
         _ if unverified => Rendered::Unverified,
         (_, Err(why)) => Rendered::Untold(why),
         (None, Ok(_)) => Rendered::Untold(prospect.untold().unwrap_or_default()),
@@ -63,20 +63,20 @@ pub(super) fn waiting(
     of_rendered(runnable, policy, &rendered, place)
 }
 
-/// The run that waits by the status alone.
+/// Returns the run that waits by the status alone.
 pub(super) fn by_status(runnable: &Runnable, place: &Place) -> anyhow::Result<Waiting> {
-    // Whether a person has to be asked is the template's to say as well: the status asks only where that is so.
+    // The template may require approval as well, but the status asks only if one of the two does.
     let policy = ApprovalPolicy::Manual;
     of_rendered(runnable, policy, &Rendered::Unverified, place)
 }
 
-/// The hash that approves what is shown, or why it cannot be known.
+/// Returns the hash that approves the run that is shown, or why it is unknown.
 fn hash_of<'a>(prospect: &'a Prospect, asked: Option<&Approval>) -> Result<&'a str, String> {
     let Some(input_hash) = prospect.input_hash() else {
         return Err(prospect.untold().unwrap_or_default());
     };
     let asked = asked.map(|asked| asked.hash.as_str());
-    // What is made without a profile is shown as it is made.
+    // Without a profile, the run is shown exactly as it is made.
     if let Some(why) = prospect.unknown_profile.clone()
         && asked != Some(input_hash)
     {
@@ -116,9 +116,9 @@ fn of_rendered(
     let asked = asked.map(|asked| asked.sequence);
     let sequence = match (due, asked) {
         (Due::New(sequence), _) => sequence,
-        // It is made of something else by now than was approved.
+        // The run is now made of something else than was approved.
         (Due::Pending(present), Some(asked)) if asked == present => present,
-        // It failed, or was deleted, and what would be made next is something else.
+        // The last run failed or was deleted, and the next one would be another.
         (Due::Nothing(present), Some(asked)) if asked > present => asked,
         (Due::Pending(present), _) => {
             return Ok(nothing(&format!(
@@ -147,7 +147,7 @@ fn nothing(why: &str) -> Waiting {
     Waiting::Nothing(format!("nothing to approve: {why}"))
 }
 
-/// What the status asks about, of the Runnable as it is: whether that is what would be rendered is not known.
+/// Returns the run that the status of the Runnable asks about. It is unknown if that is what would be rendered.
 fn of_status(runnable: &Runnable, place: &Place) -> anyhow::Result<Waiting> {
     let name = runnable.name_any();
     if let Some(asked) = asked_in_known_form(runnable)?
@@ -168,7 +168,7 @@ fn of_status(runnable: &Runnable, place: &Place) -> anyhow::Result<Waiting> {
     )
 }
 
-/// Whether this run, which is due, waits for a person.
+/// Returns the state of the approval of this pending run.
 fn of_wanted(runnable: &Runnable, wanted: Approval, place: &Place) -> anyhow::Result<Waiting> {
     let name = runnable.name_any();
     if is_given(runnable, &wanted) {
@@ -184,7 +184,7 @@ fn of_wanted(runnable: &Runnable, wanted: Approval, place: &Place) -> anyhow::Re
     Ok(Waiting::ForPerson(wanted))
 }
 
-/// Why nothing is approved whose hash is not known: that of another document may wait, and nobody would see it.
+/// Explains why a run with an unknown hash is not approved: another document may wait, unseen.
 fn unknown(untold: &str, name: &str, place: &Place) -> anyhow::Error {
     let diff = place.command(&format!("diff {name}"));
     let unverified = place.command(&format!("approve {name} --unverified"));
@@ -194,12 +194,12 @@ fn unknown(untold: &str, name: &str, place: &Place) -> anyhow::Error {
     )
 }
 
-/// What the controller asks a person for.
+/// Returns the approval that the controller asks for.
 pub(super) fn asked_for(runnable: &Runnable) -> Option<&str> {
     pending::pending(runnable)?.approval.as_deref()
 }
 
-/// The same as number and hash; an error where it has another form.
+/// Returns the same, parsed; another form is an error.
 fn asked_in_known_form(runnable: &Runnable) -> anyhow::Result<Option<Approval>> {
     let Some(asked) = asked_for(runnable) else {
         return Ok(None);
@@ -215,12 +215,12 @@ fn asked_in_known_form(runnable: &Runnable) -> anyhow::Result<Option<Approval>> 
     read.map(Some)
 }
 
-/// True while the controller asks a person, and none has refused it.
+/// Returns true while the controller asks for approval and no user has rejected the run.
 pub(super) fn waits_for_a_yes(runnable: &Runnable) -> bool {
     pending::pending(runnable).is_some_and(pending::waits_for_approval)
 }
 
-/// The run that the controller asks about.
+/// Returns the run that the controller asks about, or an error if there is none.
 pub(super) fn waits_now(runnable: &Runnable) -> anyhow::Result<Approval> {
     let asked = asked_in_known_form(runnable)?;
     asked.ok_or_else(|| {
@@ -229,7 +229,7 @@ pub(super) fn waits_now(runnable: &Runnable) -> anyhow::Result<Approval> {
     })
 }
 
-/// Whether somebody has written just this on the Runnable, and nobody has refused it.
+/// Returns true if this run is approved by the annotation and not rejected by the other one.
 pub(super) fn is_given(runnable: &Runnable, approval: &Approval) -> bool {
     let text = approval.to_string();
     let annotation = |name: &str| runnable.annotations().get(name);
@@ -238,7 +238,7 @@ pub(super) fn is_given(runnable: &Runnable, approval: &Approval) -> bool {
     !is_refused && annotation(APPROVED_ANNOTATION) == Some(&text)
 }
 
-/// An error unless it is just this that the controller asks for.
+/// Returns an error unless the controller asks for exactly this approval.
 pub(super) fn is_asked_for(
     runnable: &Runnable,
     approval: &Approval,
@@ -262,7 +262,7 @@ pub(super) fn is_asked_for(
     }
 }
 
-/// How the controller stands to the Runnable as it is.
+/// Describes the controller's view of the Runnable, as the rest of a sentence.
 fn said_by_controller(runnable: &Runnable) -> String {
     if is_observed(runnable) {
         let (ready, reason) = ready(runnable);

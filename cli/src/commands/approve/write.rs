@@ -1,4 +1,4 @@
-//! Writes on its Runnable that a run is approved, or refused.
+//! Writes of an approval or a rejection to the Runnable.
 
 use anyhow::{anyhow, bail};
 use cartouche_crds::{APPROVED_ANNOTATION, Approval, REJECTED_ANNOTATION, Rejection, Runnable};
@@ -14,10 +14,11 @@ use crate::{
     live::place::Place,
 };
 
-/// The resource that stands for the right to approve: who may not update it is refused by the policy of the cluster.
+/// Resource that stands for the right to approve: the cluster's policy refuses users who may not update it.
 const RIGHT: &str = "runnables/approval";
 
-/// Approves what was shown of the Runnable as it was read: an edit in between is a conflict. Whatever was refused is so no more.
+/// Approves the run of the Runnable as it was read: an edit in between is a conflict. It removes an earlier
+/// rejection.
 pub(super) async fn approve(
     runnable: &Runnable,
     approval: &Approval,
@@ -31,8 +32,8 @@ pub(super) async fn approve(
     write(runnable, &annotations, &what, cluster).await
 }
 
-/// Refuses what the status of the Runnable asks about as it was read. A yes to the same is taken away: whoever may take the no away
-/// could else bring it back.
+/// Rejects the run that the status asks about, of the Runnable as it was read. It removes an approval of the same
+/// run, which would count again if someone deleted the rejection.
 pub(super) async fn reject(
     runnable: &Runnable,
     (approval, rejection): (&Approval, &Rejection),
@@ -79,7 +80,7 @@ async fn write(
     }
 }
 
-/// What an API server says that does not take it, with what to do.
+/// Explains the API server's refusal of the write, with what to do.
 fn refusal(what: &str, status: &Status, name: &str, place: &Place) -> anyhow::Error {
     let said = &status.message;
     if status.code == 409 {

@@ -114,7 +114,7 @@ fn a_run_that_is_going_to_be_tried_again_is_not_said_to_be_over() {
     }
 }
 
-/// How the run of this kind is stopped, whose template says this.
+/// Returns the way to stop a run of this kind, whose template has this spec.
 fn way(kind: (&str, &str), template: &Value, templates_are_known: bool) -> String {
     let runnable: Runnable = serde_json::from_value(json!({
         "apiVersion": "carto.run/v1alpha1", "kind": "Runnable", "metadata": { "name": "hello" },
@@ -175,7 +175,7 @@ fn a_run_is_stopped_as_its_template_says_and_else_in_the_way_of_its_kind() {
     assert!(unread.contains("cannot be read: forbidden"), "{unread}");
 }
 
-/// The rest of what `cancel` says of a Job with this `spec`, asked in this way.
+/// Returns the rest of the message of `cancel` for a Job with this `spec`, stopped in this way.
 fn left(spec: &Value, request: Option<StopRequest>) -> String {
     let runnable: Runnable = serde_json::from_value(json!({
         "apiVersion": "carto.run/v1alpha1", "kind": "Runnable", "metadata": { "name": "hello" },
@@ -205,7 +205,7 @@ fn of_a_run_that_does_not_heed_its_stop_it_is_said_who_deletes_it() {
     assert_eq!(left(&json!({}), None), "");
     let elsewhere = json!({ "managedBy": "kueue.x-k8s.io/multikueue" });
     assert!(left(&elsewhere, None).contains("does not heed that"));
-    // Its template knows how that is stopped.
+    // The template knows how to stop that kind.
     let patch = StopRequest::Patch(json!({ "paused": true }).as_object().unwrap().clone());
     assert_eq!(left(&elsewhere, Some(patch.clone())), "");
     assert!(left(&queued, Some(patch)).contains("it is queued"));

@@ -1,4 +1,4 @@
-//! What would run now, against what ran last.
+//! Comparison of the next run with the last one.
 
 use std::fmt::Write as _;
 
@@ -26,56 +26,56 @@ use crate::{
     },
 };
 
-/// All that `diff` says of a Runnable.
+/// All that `diff` says about a Runnable.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Comparison {
     pub(super) name: String,
     pub(super) namespace: String,
-    /// Nothing where it follows from a Secret that the user may not read.
+    /// True if a run would be made; `None` if that depends on a Secret that the user may not read.
     pub(super) would_run: Option<bool>,
-    /// The number of the run that would be made, or that is the same.
+    /// Number of the run that would be made, or of the last run if it is the same.
     pub(super) sequence: i64,
-    /// Nothing where it follows from such a one.
+    /// Hash of the run; `None` if it depends on a Secret that the user may not read.
     pub(super) input_hash: Option<String>,
     /// Kind of the run.
     pub(super) kind: String,
-    /// The profile that it is made with.
+    /// Profile that the run is made with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) profile: Option<String>,
-    /// The one that the last run says it was made with.
+    /// Profile that the last run was made with, according to its annotation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) last_profile: Option<String>,
     pub(super) last: Last,
-    /// What to know of this comparison.
+    /// Remarks on this comparison.
     pub(super) notes: Vec<String>,
     pub(super) verdict: String,
-    /// Whether either side may hold parts of a Secret.
+    /// True if either side may hold parts of a Secret.
     #[serde(skip)]
     pub(super) has_secrets: bool,
 }
 
-/// What is compared with the last run.
+/// Last run, and its difference from the next one.
 #[derive(Debug, Serialize)]
 #[serde(tag = "state")]
 pub(super) enum Last {
-    /// The Runnable is not in the cluster, or has no run: all of this is new.
+    /// The Runnable is not in the cluster, or has no run: all of the run is new.
     None { run: Value },
-    /// The API server has refused to make it: all of this run.
+    /// The API server refused to make the last run. `run` is all of the next one.
     Refused { name: String, run: Value },
-    /// It is being made: all of this run.
+    /// The last run is being made. `run` is all of the next one.
     BeingMade { name: String, run: Value },
-    /// Its object, of this name, is gone: since the run ended, or before.
+    /// The object of the last run is gone, since the run ended or before.
     Gone { name: String, ended: bool },
-    /// You may not read it: all of this run.
+    /// The user may not read the last run. `run` is all of the next one.
     NotSeen { name: String, run: Value },
-    /// It is there, and this differs.
+    /// The last run exists, with these differences.
     Known(RunDiff),
 }
 
 impl Comparison {
-    /// Asks the API server how it would keep the run: as the ServiceAccount of the Runnable, or as the user if the
-    /// user may.
+    /// Compares the runs, after a dry run of the new one: as the ServiceAccount of the Runnable, or as the user if
+    /// permitted.
     pub(crate) async fn of(
         prospect: &Prospect,
         as_account: bool,
@@ -86,7 +86,7 @@ impl Comparison {
             let acting = cluster.as_account(&cluster.namespace, account)?;
             Some(dry_run(prospect, &acting).await?)
         } else {
-            // Whoever may not create runs still gets an answer.
+            // A user who may not create runs still gets an answer.
             dry_run(prospect, cluster).await.ok()
         };
         let last_run = last_run(prospect.live.as_ref(), cluster).await?;
@@ -120,8 +120,8 @@ impl Comparison {
         })
     }
 
-    /// The difference, and all of the run: for who answers for it. A difference leaves out what is empty, and what others
-    /// have changed in the last run, be it that they did so to have it left out.
+    /// Returns the difference and all of the run, for a user who approves it. A difference leaves out empty fields,
+    /// and fields of the last run that others changed, even if they did so to hide a difference.
     pub(crate) fn whole(&self, prospect: &Prospect) -> String {
         let mut out = self.text();
         if self.last.run().is_none() {
@@ -131,11 +131,11 @@ impl Comparison {
         out
     }
 
-    /// What is new, line by line.
+    /// Returns the difference, line by line.
     pub(super) fn difference(&self) -> String {
         match &self.last {
             last if let Some(run) = last.run() => object_diff::shown_new(run),
-            // Nothing runs for it, but the next run will have it.
+            // No run is made because of it, but the next one will have it.
             Last::Known(found) if found.changes.is_empty() && self.would_run == Some(false) => {
                 object_diff::shown(&found.by_profile)
             }
@@ -154,7 +154,7 @@ impl Comparison {
 }
 
 impl Last {
-    /// All of the new run, where there is nothing that it can be compared with.
+    /// Returns all of the new run, where there is no last run to compare it with.
     fn run(&self) -> Option<&Value> {
         match self {
             Self::None { run }
@@ -166,7 +166,7 @@ impl Last {
     }
 }
 
-/// What the run is compared with.
+/// Returns the last run with its differences, and the profile that it was made with.
 fn last(prospect: &Prospect, last_run: LastRun, served: Option<&Value>) -> (Last, Option<String>) {
     let whole = || prospect.run.rendered.document().clone();
     match last_run {
@@ -190,20 +190,20 @@ fn last(prospect: &Prospect, last_run: LastRun, served: Option<&Value>) -> (Last
     }
 }
 
-/// The profile that a run says it was made with.
+/// Returns the profile that a run was made with, according to its annotation.
 fn profile_of(object: &Value) -> Option<String> {
     let annotations = object.pointer("/metadata/annotations")?;
     let profile = annotations.get(PROFILE_ANNOTATION)?.as_str()?;
     Some(in_one_line(profile))
 }
 
-/// The profiles that the last run was made with, and the next one is.
+/// Returns a sentence about the profiles of the last run and of the next one.
 fn moved(last: Option<&str>, now: Option<&str>) -> String {
     let (last, now) = (last.unwrap_or(NO_PROFILE), now.unwrap_or(NO_PROFILE));
     format!("it was made with {last}, and the next one will be with {now}")
 }
 
-/// True if no run is to come.
+/// Returns true if no run is to come.
 fn is_same(prospect: &Prospect) -> bool {
     matches!(prospect.due, Some(Due::Nothing(_) | Due::OtherHash(_)))
 }
@@ -252,7 +252,7 @@ fn notes(prospect: &Prospect, last: &Last, served: bool) -> Vec<String> {
             .iter()
             .map(|it| format!("since the last run has changed: {}", in_one_line(it))),
     );
-    // Where nothing else is told of it, the verdict says so.
+    // If nothing is known of the pending change, the verdict says so.
     notes.extend(prospect.untold().filter(|_| prospect.due.is_some()));
     notes.extend(prospect.unknown_profile.clone());
     notes.extend(prospect.not_refreshed.clone());
@@ -291,19 +291,19 @@ fn verdict(prospect: &Prospect, moved: Option<&str>) -> String {
     }
 }
 
-/// The object of the last run.
+/// Object of the last run.
 enum LastRun {
     None,
-    /// The API server refused to make it, whose name would be this.
+    /// The API server refused to make the run of this name.
     Refused(String),
-    /// It is to be made, and is not there yet.
+    /// The run is to be made and has no object yet.
     BeingMade(String),
-    /// It is not there any more.
+    /// The object no longer exists.
     Gone {
         name: String,
         ended: bool,
     },
-    /// The user may not read it, as this says.
+    /// The user may not read the object, for this reason.
     NotSeen {
         name: String,
         why: String,
@@ -325,7 +325,7 @@ async fn last_run(runnable: Option<&Runnable>, cluster: &Cluster) -> anyhow::Res
         }
         other => other?,
     };
-    // Another object may have its name by now.
+    // Another object may have this name by now.
     let is_it = |object: &DynamicObject| current.uid.is_none() || object.uid() == current.uid;
     if let Some(object) = found.filter(is_it) {
         return Ok(LastRun::Known(serde_json::to_value(object)?));
@@ -341,7 +341,7 @@ async fn last_run(runnable: Option<&Runnable>, cluster: &Cluster) -> anyhow::Res
     })
 }
 
-/// The run as the API server would keep it, with all that it fills in.
+/// Returns the run as the API server would store it, with all defaults.
 async fn dry_run(prospect: &Prospect, cluster: &Cluster) -> anyhow::Result<Value> {
     let rendered = &prospect.run.rendered;
     let (api_version, kind) = (rendered.api_version(), rendered.kind());
@@ -353,7 +353,7 @@ async fn dry_run(prospect: &Prospect, cluster: &Cluster) -> anyhow::Result<Value
     if !prospect.is_new()
         && let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)
     {
-        // The present run has that name.
+        // The current run has this name.
         let name = format!("{}-dry", prospect.runnable.name_any());
         metadata.insert("name".to_owned(), json!(name));
     }

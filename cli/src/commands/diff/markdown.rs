@@ -1,4 +1,4 @@
-//! What would run, as a comment of a pull request.
+//! Comparisons as a comment of a pull request.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ const MOST_OF_LINE: usize = 2_000;
 /// Room for the sentence about what is left out.
 const LAST_WORDS: usize = 200;
 
-/// The summary, what would run, what cannot be told, and the rest.
+/// Returns the comment: a summary, the Runnables that would run or cannot be compared, and the rest.
 pub(super) fn text(all: &[Compared]) -> String {
     let would_run =
         |compared: &&Compared| matches!(&compared.found, Ok(it) if it.would_run == Some(true));
@@ -74,7 +74,7 @@ fn section(compared: &Compared) -> String {
     }
 }
 
-/// One that would not run needs no more than a line.
+/// Returns a single line for a Runnable that would not run.
 fn line(compared: &Compared) -> String {
     let verdict = match &compared.found {
         Ok(found) => code(&found.verdict),
@@ -87,8 +87,8 @@ fn title(compared: &Compared) -> String {
     code(&format!("{}/{}", compared.namespace, compared.name))
 }
 
-/// A span of code: in it no link, image, mention, number of an issue or tag of HTML is one. It is closed by no run of
-/// backticks within.
+/// Returns the text as a code span: it can hold no link, image, mention, issue number or HTML tag. The delimiter is
+/// longer than any run of backticks within.
 fn code(text: &str) -> String {
     let text = bounded(&in_one_line(text));
     let text = text.trim();
@@ -114,7 +114,7 @@ fn difference(found: &Comparison) -> String {
     anstream::adapter::strip_str(&found.difference()).to_string()
 }
 
-/// What there is room for, whole lines if they are not too long, and how much is left out.
+/// Cuts a text to the limits, at whole lines if they are not too long, and says how many lines are left out.
 fn bounded(text: &str) -> String {
     let mut out = String::new();
     let mut left_out = 0;
@@ -135,7 +135,7 @@ fn bounded(text: &str) -> String {
     out
 }
 
-/// A block of code. Its fence is longer than any run of backticks within.
+/// Returns a code block, whose fence is longer than any run of backticks within.
 fn fenced(language: &str, text: &str) -> String {
     let fence = "`".repeat(longest_backticks(text).max(2) + 1);
     format!("{fence}{language}\n{text}{fence}\n")
@@ -212,7 +212,7 @@ there is no ClusterRunTemplate x
         assert!(broken.contains("### `` demo/a` # b ``: "), "{broken}");
     }
 
-    /// A comment without its spans and blocks of code, as `CommonMark` finds them.
+    /// Returns a comment without its code spans and code blocks, as `CommonMark` finds them.
     fn outside_of_code(text: &str) -> String {
         let mut out = String::new();
         let mut fence: Option<&str> = None;

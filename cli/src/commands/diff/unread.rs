@@ -1,4 +1,5 @@
-//! Comparisons without the template, which the user may not read: what the status says, and where the template can come from.
+//! Errors of comparisons whose template the user may not read: the state by the status, and a hint at a template
+//! file.
 
 use anyhow::anyhow;
 use cartouche_crds::Runnable;
@@ -9,7 +10,7 @@ use crate::{
     live::{pending, runs},
 };
 
-/// The error of a comparison, with what the status says where only the right to read is missing.
+/// Adds the state by the status to the error, if only the right to read templates is missing.
 pub(super) async fn by_status(
     error: anyhow::Error,
     name: &str,
@@ -32,7 +33,7 @@ pub(super) async fn by_status(
     )
 }
 
-/// The pending run, or the last one, by the status.
+/// Describes the pending run, or the last one, by the status.
 fn said_by_status(runnable: &Runnable) -> String {
     let status = runnable.status.as_ref();
     if status.is_none_or(|status| status.observed_generation != runnable.metadata.generation) {

@@ -1,4 +1,4 @@
-//! Runnables as they change.
+//! The list of Runnables with `--watch`.
 
 use std::{collections::BTreeMap, mem, pin::pin};
 
@@ -22,7 +22,7 @@ use crate::{
     yaml,
 };
 
-/// Prints what is there, and then what changes, until the reader or the user ends it.
+/// Prints the Runnables and then each change, until the reader or the user ends it.
 pub(super) async fn watch(
     args: &GetArgs,
     present: &[Runnable],
@@ -74,13 +74,13 @@ fn configured(args: &GetArgs) -> watcher::Config {
     }
 }
 
-/// Whether the API server answers again: a list that is only begun may fail as the one before did.
+/// Returns true once the API server answers again. A list that has only begun may fail as the one before did.
 fn is_back(event: &Event<Runnable>) -> bool {
     !matches!(event, Event::Init | Event::InitApply(_))
 }
 
-/// An interruption is told once and mends by itself, unless it is about permissions. A watch that is too old is
-/// begun anew without a word.
+/// Reports an interruption once; the watcher retries. Missing permissions are an error. A watch that is too old
+/// restarts silently.
 fn interrupted(error: watcher::Error, told: &mut bool) -> anyhow::Result<()> {
     use watcher::Error;
     let error = match error {
@@ -106,7 +106,7 @@ fn interrupted(error: watcher::Error, told: &mut bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How Runnables are written, one at a time.
+/// Writer of Runnables, one at a time.
 struct Printer {
     layout: Layout,
     columns: Columns,
@@ -115,7 +115,7 @@ struct Printer {
 }
 
 impl Printer {
-    /// Columns are as wide as what is there needs them.
+    /// Makes a printer whose columns are wide enough for the Runnables present now.
     fn with(layout: Layout, output: ListFormat, present: &[Runnable]) -> Self {
         let rows: Vec<_> = present.iter().map(|it| layout.row(it)).collect();
         let columns = Columns::of(&layout.header(), &rows);
@@ -140,7 +140,7 @@ impl Printer {
         })
     }
 
-    /// Only a table has a word for it.
+    /// Returns the row for a deleted Runnable; formats other than a table have none.
     fn gone(&self, runnable: &Runnable) -> String {
         if self.header.is_empty() {
             return String::new();
@@ -155,7 +155,7 @@ impl Printer {
         self.columns.line(&cells.collect::<Vec<_>>())
     }
 
-    /// What has to differ for a Runnable to be printed again.
+    /// Returns what has to differ for a Runnable to be printed again.
     fn mark(&self, runnable: &Runnable) -> Vec<String> {
         if self.header.is_empty() {
             return vec![runnable.resource_version().unwrap_or_default()];
@@ -168,7 +168,7 @@ impl Printer {
     }
 }
 
-/// What there is to print.
+/// Change to print.
 #[derive(Debug)]
 enum Change {
     Shown(Box<Runnable>),
@@ -184,16 +184,16 @@ fn key(runnable: &Runnable) -> Key {
     )
 }
 
-/// What was printed last of each Runnable.
+/// Last printed state of each Runnable.
 #[derive(Default)]
 struct Shown {
     printed: BTreeMap<Key, (Vec<String>, Runnable)>,
-    /// Of a new list, those that were not in it yet.
+    /// While a new list arrives: the known Runnables that it has not contained yet.
     unseen: BTreeMap<Key, Runnable>,
 }
 
 impl Shown {
-    /// Whether a Runnable has to be printed, which is noted.
+    /// Notes the Runnable, and returns true if it has to be printed.
     fn is_news(&mut self, runnable: &Runnable, printer: &Printer) -> bool {
         let mark = printer.mark(runnable);
         let before = self
@@ -240,7 +240,7 @@ impl Shown {
         }
         let is_news = self.is_news(&runnable, printer);
         if !is_picked {
-            // Once, so that one sees that it is no longer so.
+            // Printed once more, so that the user sees why it no longer matches.
             self.printed.remove(&key(&runnable));
         }
         is_news.then(|| Change::Shown(Box::new(runnable)))
@@ -279,7 +279,7 @@ mod tests {
         Printer::with(layout, output, &[])
     }
 
-    /// What is printed of some events, without colours and columns.
+    /// Returns what is printed for some events, without colours and columns.
     fn printed(events: Vec<Event<Runnable>>, output: ListFormat, failed: bool) -> Vec<String> {
         let (printer, mut shown) = (printer(output), Shown::default());
         let picks = |runnable: &Runnable| !failed || super::super::ready(runnable).0 == "False";

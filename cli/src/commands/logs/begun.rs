@@ -1,4 +1,4 @@
-//! The run to follow, which may be yet to be made.
+//! The run to follow, which may not be made yet.
 
 use std::time::Duration;
 
@@ -19,24 +19,23 @@ use crate::{
     outcome::print_error,
 };
 
-/// How often the Runnable is looked at.
+/// Interval between two reads of the Runnable.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How long a problem has to last before no run is waited for: what was applied together is not seen together.
+/// Time that a problem has to last before the wait ends: objects applied together are not seen together.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// Whether there is a run to follow.
+/// Run to follow, as the status has it.
 #[derive(Debug)]
 enum Awaited {
-    /// This one.
+    /// This run exists.
     Run(Box<LedgerRun>),
-    /// None yet: why.
+    /// There is no run yet, for this reason.
     NotYet(String),
-    /// None before something changes: why.
+    /// There is no run until something changes, for this reason.
     InVain(String),
 }
 
-/// The run that the last change of the Runnable is answered with, once it is made. Why there is none yet is told on
-/// standard error.
+/// Waits for the run that answers the last change of the Runnable. Prints to standard error why there is none yet.
 pub(super) async fn begun(name: &str, cluster: &Cluster) -> anyhow::Result<LedgerRun> {
     let mut told = String::new();
     let mut in_vain_since = None;

@@ -27,24 +27,24 @@ use crate::{
     },
 };
 
-/// How often is looked for pods that have begun since.
+/// Interval between two looks for pods that have begun.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Which logs are wanted.
+/// Choice of logs.
 pub(super) struct LogFilter {
     pub(super) container: Option<String>,
     pub(super) tail: Option<i64>,
 }
 
-/// A container of a pod.
+/// Container of a pod.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct PodContainer {
     pod: String,
     container: String,
 }
 
-/// Prints what the containers of a run print, each line with its container, until the run has ended and
-/// nothing more comes.
+/// Prints what the containers of a run print, each line with its container, until the run has ended and nothing more
+/// comes.
 pub(super) async fn follow(
     name: &str,
     run: &LedgerRun,
@@ -56,7 +56,7 @@ pub(super) async fn follow(
     let mut outcome = Outcome::default();
     let mut waits = Waits::default();
     let (unknown, never_begun) = loop {
-        // Before the pods: a container that begins later belongs to a run that has not ended.
+        // Read before the pods: a container that begins later belongs to a run that has not ended.
         let ended = has_ended(name, run.sequence, cluster).await?;
         let pods = pods(run, None, cluster).await?;
         if !ended {
@@ -106,14 +106,14 @@ pub(super) async fn follow(
     Ok(outcome)
 }
 
-/// What was told last of each pod, and under the empty name of there being none, or none of the container.
+/// Last reason printed for each pod. The empty name is for the run: no pod, or no such container.
 #[derive(Default)]
 struct Waits {
     told: BTreeMap<String, String>,
 }
 
 impl Waits {
-    /// Why nothing comes, where the reason is another one than before.
+    /// Returns why nothing comes, unless the reason is the same as before.
     fn news(&mut self, pods: &[Pod], nothing: Option<String>) -> Vec<String> {
         let mut now = BTreeMap::new();
         let mut lines = Vec::new();
@@ -137,7 +137,7 @@ impl Waits {
     }
 }
 
-/// One container that cannot be read does not end the others.
+/// Notes the error of one container, which does not end the others.
 fn note(read: Result<anyhow::Result<()>, tokio::task::JoinError>, outcome: &mut Outcome) {
     let error = match read {
         Ok(Ok(())) => return,
@@ -153,7 +153,7 @@ async fn has_ended(name: &str, sequence: i64, cluster: &Cluster) -> anyhow::Resu
     let runnable = cluster.runnable(name).await?;
     let runs = runs::runs(&runnable);
     let run = runs.iter().find(|run| run.sequence == sequence);
-    // What is not known to be made may still be.
+    // An unknown run may still be made.
     let goes_on = |state| {
         matches!(
             state,
@@ -163,7 +163,7 @@ async fn has_ended(name: &str, sequence: i64, cluster: &Cluster) -> anyhow::Resu
     Ok(!run.is_some_and(|run| goes_on(run.state)))
 }
 
-/// The containers that have begun, so that there is something to read.
+/// Returns the containers that have begun, so that there is something to read.
 fn begun(pods: &[Pod], wanted: &LogFilter) -> Vec<PodContainer> {
     let mut found = Vec::new();
     for pod in pods {

@@ -1,4 +1,4 @@
-//! Which pods are those of a run. Anybody may give pods its label: only those count that its engine counts.
+//! The pods of a run. Any pod may have the run's label: only pods that the run or its objects own count.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ use crate::{
     permissions::resource::group_of,
 };
 
-/// The pods that a run made, of the first so many: none of a run that is not known to be made.
+/// Returns the pods that a run made, of the first `most`; none for a run without a known object.
 pub(crate) async fn pods(
     run: &LedgerRun,
     most: Option<u32>,
@@ -61,8 +61,8 @@ pub(crate) async fn pods(
     Ok(own)
 }
 
-/// What the run has made that makes pods in turn, as the `TaskRuns` of a `PipelineRun` do. What may not be listed
-/// is believed.
+/// Returns the owners between the run and its pods, such as the `TaskRuns` of a `PipelineRun`. Owners of a kind that
+/// the user may not list are taken on trust.
 async fn between(
     pods: &[Pod],
     run: &Maker,
@@ -91,7 +91,7 @@ async fn between(
     makers
 }
 
-/// The uids of the objects of a kind that a run has made.
+/// Returns the uids of the objects of a kind that a run has made.
 async fn made(
     (api_version, kind): &(String, String),
     run: &Maker,

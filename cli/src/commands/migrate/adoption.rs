@@ -1,4 +1,4 @@
-//! Which runs of Cartographer are taken over.
+//! Adoption of runs that Cartographer made.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::{
     render::{self, Subject},
 };
 
-/// What becomes of the runs of one Runnable.
+/// Returns what happens to the runs of one Runnable.
 pub(super) async fn of(
     runnable: &Runnable,
     template: &ClusterRunTemplate,
@@ -50,7 +50,7 @@ pub(super) async fn of(
     Ok(Remark::new(level, text))
 }
 
-/// What is rendered now, or what to say where nothing is.
+/// Returns what is rendered now, or the remark why nothing is.
 async fn rendered(
     runnable: &Runnable,
     template: &ClusterRunTemplate,
@@ -90,7 +90,7 @@ async fn rendered(
     }
 }
 
-/// The name of the run that is taken over, and whether it is what is rendered now.
+/// Returns the name of the run that is taken over, and true if it matches what is rendered now.
 async fn adopted(
     runnable: &Runnable,
     rendered: &Rendered,
@@ -111,7 +111,7 @@ async fn adopted(
     Ok(current(&objects, rendered, &uid))
 }
 
-/// The run that becomes the current one of a ledger that is made of some objects.
+/// Returns the run that becomes the current one of a ledger rebuilt from these objects.
 fn current(objects: &[Value], rendered: &Rendered, uid: &str) -> Option<(String, bool)> {
     let runs = objects
         .iter()
@@ -173,7 +173,7 @@ mod tests {
             run("of-another", 4, &other, "b"),
         ];
         assert_eq!(adopted(&objects), Some(("new".to_owned(), false)));
-        // Of one second, the one that is rendered now.
+        // Of two runs of the same second, the rendered one wins.
         objects.insert(0, run("same-second", 2, &ours, "b"));
         assert_eq!(adopted(&objects), Some(("same-second".to_owned(), true)));
     }

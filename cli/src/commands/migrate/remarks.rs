@@ -1,4 +1,4 @@
-//! What is different for one object. `docs/moving-from-cartographer.md` has all differences.
+//! Differences from Cartographer for one object. `docs/moving-from-cartographer.md` has all differences.
 
 mod pruned;
 
@@ -10,16 +10,16 @@ use serde_json::Value;
 
 use crate::schema::catalog::Catalog;
 
-/// What a difference asks of people.
+/// Action that a difference needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Level {
-    /// Nothing.
+    /// No action.
     Same,
-    /// To know of it.
+    /// No action, but the user should know of it.
     Differs,
-    /// To change something.
+    /// The user has to change something.
     Change,
-    /// To look for oneself: it could not be looked at.
+    /// The user has to check: the command could not.
     Unknown,
 }
 
@@ -86,7 +86,7 @@ pub(super) fn of_template(spec: &ClusterRunTemplateSpec) -> Vec<Remark> {
     remarks
 }
 
-/// What Cartographer did without that rule, Cartouche never does.
+/// Returns the level of a warning. A rule that is never met needs a change: Cartographer worked without the rule.
 fn level_of(warning: &Warning) -> Level {
     let is_of_rule = warning.root == Root::Spec;
     match &warning.kind {
@@ -160,7 +160,7 @@ pub(super) fn of_runnable(runnable: &Value) -> Vec<Remark> {
     remarks
 }
 
-/// Kinds of Cartographer that Cartouche does not serve.
+/// Returns the remark for a kind of Cartographer that Cartouche does not serve, or `None`.
 pub(super) fn not_served(api_version: &str, kind: &str) -> Option<Remark> {
     let is_cartographer = api_version.split('/').next() == Some(GROUP);
     is_cartographer.then(|| {

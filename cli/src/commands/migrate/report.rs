@@ -1,4 +1,4 @@
-//! What is said of each object, from manifests or of a cluster. Nothing here asks a cluster.
+//! The report on each object, from manifests or a cluster. Nothing here asks a cluster.
 
 use std::path::PathBuf;
 
@@ -19,10 +19,10 @@ use crate::{
     template_file,
 };
 
-/// What the engine calls a label of a run.
+/// The engine's word for a label of a run.
 const LABEL: &str = "a label";
 
-/// How the report is written.
+/// Format of the report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum ReportFormat {
     #[default]
@@ -30,13 +30,13 @@ pub(super) enum ReportFormat {
     Json,
 }
 
-/// What is said of one object.
+/// Object, with the remarks on it.
 pub(super) struct ObjectRemarks {
     pub(super) object: String,
     pub(super) remarks: Vec<Remark>,
 }
 
-/// Manifests: nothing is known of runs.
+/// Reports on manifests, without knowledge of runs.
 pub(super) fn of_files(paths: &[PathBuf], format: ReportFormat) -> anyhow::Result<Outcome> {
     let objects = Objects::load_rest(paths)?;
     let mut entries = Vec::new();
@@ -107,7 +107,7 @@ pub(super) fn report(entries: &[ObjectRemarks], format: ReportFormat) -> Outcome
     }
 }
 
-/// Labels that a tag makes something else than texts: Cartographer then left out all of them.
+/// Returns remarks on labels that a tag turns into something other than text. Cartographer then left out all labels.
 fn lost_labels(objects: &Objects, runnable: &Document) -> Vec<Remark> {
     let draft = objects.template_of(runnable).and_then(template_file::draft);
     let prepared = render::prepared(&runnable.value, namespace_of(runnable));

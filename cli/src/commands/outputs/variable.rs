@@ -1,5 +1,5 @@
-//! Outputs as variables of a shell. Their names are the template's, and their values those of a run: neither may change
-//! what the shell that takes them does.
+//! Outputs as shell variables. The template gives the names, and a run the values: neither may change what the shell
+//! that evaluates them does.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::plain;
 
 /// Variables that shells, loaders, interpreters and the tools of scripts read. A `*` stands for any end of a name.
 const READ_BY_PROGRAMS: &[&str] = &[
-    // The shell itself.
+    // Shells.
     "BASH",
     "BASHOPTS",
     "BASH_*",
@@ -61,7 +61,7 @@ const READ_BY_PROGRAMS: &[&str] = &[
     "UID",
     "ZDOTDIR",
     "_",
-    // The loader and the C library.
+    // Loader and C library.
     "DYLD_*",
     "GCONV_PATH",
     "GLIBC_TUNABLES",
@@ -93,7 +93,7 @@ const READ_BY_PROGRAMS: &[&str] = &[
     "PYTHON*",
     "RUBY*",
     "_JAVA_OPTIONS",
-    // Tools of scripts: what they start, whom they trust, where they connect to.
+    // Tools of scripts: programs that they start, trust and network settings.
     "ALL_PROXY",
     "ANSIBLE_*",
     "AWS_*",
@@ -151,7 +151,7 @@ const READ_BY_PROGRAMS: &[&str] = &[
     "VISUAL",
 ];
 
-/// `NAME='value'`, a line each, so that no value is a command and no name one that programs read.
+/// Returns `NAME='value'`, a line each, so that no value is a command and no name is one that programs read.
 pub(super) fn assignments(
     outputs: &BTreeMap<String, Value>,
     prefix: &str,
@@ -190,7 +190,7 @@ fn variable(output: &str, prefix: &str) -> String {
     variable
 }
 
-/// Shells such as zsh read some names in lower case as well.
+/// Returns true if programs read the variable. Shells such as zsh read some names in lower case as well.
 fn is_read_by_programs(variable: &str) -> bool {
     let variable = variable.to_ascii_uppercase();
     READ_BY_PROGRAMS
@@ -201,7 +201,7 @@ fn is_read_by_programs(variable: &str) -> bool {
         })
 }
 
-/// What may stand before the name of a variable.
+/// Parses `--prefix`.
 pub(super) fn prefix(text: &str) -> Result<String, String> {
     let is_word = text
         .chars()

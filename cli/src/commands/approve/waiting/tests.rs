@@ -1,10 +1,10 @@
-//! What there is to approve, by a status and by what is rendered.
+//! Tests of the run that waits for approval, by a status and by what is rendered.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-/// A Runnable whose run 4 of this document waits, as its controller says, with this patched into it.
+/// Returns a Runnable whose run 4 of this document waits, patched with `patch`.
 fn runnable(patch: &Value) -> Runnable {
     let mut runnable = json!({
         "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",
@@ -46,7 +46,7 @@ fn of(patch: &Value, policy: ApprovalPolicy, rendered: &Rendered<'_>) -> anyhow:
     of_rendered(&runnable(patch), policy, rendered, &place)
 }
 
-/// What is said where nothing is to be approved.
+/// Returns the message where nothing is to be approved.
 fn nothing(patch: &Value, due: Due) -> String {
     match found(patch, due, "v1:a").unwrap() {
         Waiting::Nothing(why) => why,
@@ -171,7 +171,7 @@ fn where_the_hash_is_not_known_the_status_is_believed_only_if_somebody_says_so()
     assert!(error.to_string().contains("does not know, v2/4/a"));
     let error = waits_now(&runnable(&newer)).unwrap_err().to_string();
     assert!(error.contains("hint: use a newer release"), "{error}");
-    // What it asks about may be another document by now.
+    // The status may ask about an older document.
     let earlier = json!({ "status": { "observedGeneration": 1 } });
     let error = of(earlier, Rendered::Unverified).unwrap_err().to_string();
     assert!(

@@ -1,4 +1,4 @@
-//! Fields that Cartographer took away from what it was given, and that Cartouche obeys.
+//! Fields that Cartographer pruned or ignored, and that Cartouche obeys.
 
 use cartouche_crds::{
     APPROVED_ANNOTATION, ClusterRunTemplateSpec, PROFILE_REFRESH_ANNOTATION, REJECTED_ANNOTATION,
@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::{Level, Remark};
 
-/// What Cartographer has in the spec of a template.
+/// Fields of a template's spec in Cartographer.
 const OF_TEMPLATE: [&str; 2] = ["outputs", "template"];
-/// The same of a Runnable.
+/// Fields of a Runnable's spec in Cartographer.
 const OF_RUNNABLE: [&str; 5] = [
     "inputs",
     "retentionPolicy",
@@ -18,7 +18,7 @@ const OF_RUNNABLE: [&str; 5] = [
     "selector",
     "serviceAccountName",
 ];
-/// Annotations of a Runnable that it kept, and did not read.
+/// Annotations of a Runnable that Cartographer kept, but did not read.
 const ANNOTATIONS: [&str; 5] = [
     APPROVED_ANNOTATION,
     PROFILE_REFRESH_ANNOTATION,
