@@ -29,10 +29,10 @@ use crate::{
 };
 use asked::Asked;
 
-/// The annotation of a role that may lack something, with why: JSON has no comments.
+/// Annotation of a role that may be incomplete, with the reason: JSON has no comments.
 const INCOMPLETE: &str = "carto.run/incomplete";
 
-/// Print the ServiceAccount and the role that it needs for the runs of a template
+/// Print the ServiceAccount and role that a template's runs need
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -58,20 +58,20 @@ Exit code 1 if --check finds that something is not allowed that is not optional.
 Runnable, the role is for the kind of its last run and for what the Runnable names, has a name of its own,
 which --name cannot change, and the exit code is 2.")]
 pub(crate) struct RbacArgs {
-    /// `ClusterRunTemplates`, or files with templates and Runnables; of files, those that count, if not all
+    /// Names of `ClusterRunTemplates`, or files with templates and Runnables; with files, names select among them
     pub(crate) templates: Vec<String>,
     #[command(flatten)]
     pub(crate) files: FileArgs,
     /// Runnable whose template, selector, sources and account count: its name, or a file
     #[arg(short, long = "runnable", value_name = "NAME|FILE")]
     runnables: Vec<String>,
-    /// The ServiceAccount, instead of that of the Runnables
+    /// ServiceAccount, instead of that of the Runnables
     #[arg(long, value_name = "NAME")]
     account: Option<String>,
-    /// Name of the role and of its binding, instead of one of its own
+    /// Name of the role and its binding, instead of a generated one
     #[arg(long = "name", value_name = "NAME", value_parser = role_name::given)]
     role: Option<String>,
-    /// Resource of a kind that is not known, or that a tag decides
+    /// Resource of a kind that is unknown, or that a tag decides
     #[arg(long = "resource", value_name = "PLURAL.GROUP")]
     resources: Vec<Resource>,
     /// Ask the cluster what the account may not do yet
@@ -80,24 +80,24 @@ pub(crate) struct RbacArgs {
     /// Format, instead of YAML with comments, or of a table with --check
     #[arg(short, long, value_enum)]
     output: Option<RbacFormat>,
-    /// The Runnables of all namespaces, or of all those of the files: roles for each account of each namespace
+    /// Use the Runnables of all namespaces, or all those in the files: roles for each account of each namespace
     #[arg(short = 'A', long, conflicts_with = "namespace")]
     all_namespaces: bool,
     /// Context of the kubeconfig
     #[arg(long, value_name = "NAME", help_heading = CLUSTER)]
     context: Option<String>,
-    /// Kubeconfig, instead of KUBECONFIG or ~/.kube/config
+    /// Kubeconfig file; by default KUBECONFIG or ~/.kube/config
     #[arg(long, value_name = "FILE", help_heading = CLUSTER)]
     kubeconfig: Option<PathBuf>,
-    /// Namespace, instead of that of the context; may be given several times, for roles in each
+    /// Namespace; by default that of the context; may be given several times, for roles in each
     #[arg(short, long = "namespace", id = "namespace", value_name = "NAME", help_heading = CLUSTER)]
     namespaces: Vec<String>,
 }
 
-/// The heading of options about the cluster in the help of every command.
+/// Heading of the options about the cluster in the help of every command.
 const CLUSTER: &str = "Cluster";
 
-/// How a role, or what an account may do, is written.
+/// Format of a role, or of the result of `--check`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RbacFormat {
     Yaml,
@@ -105,17 +105,17 @@ pub(crate) enum RbacFormat {
 }
 
 impl RbacArgs {
-    /// Whether the work is done without a cluster.
+    /// Returns true if no cluster is needed.
     pub(crate) fn is_offline(&self) -> bool {
         !self.files.is_empty() && !self.check
     }
 
-    /// True if it is for all that a cluster, or files, have of an account, and nothing is named.
+    /// Returns true if no Runnable or template is named, so that all those of an account count.
     pub(crate) fn is_for_all(&self) -> bool {
         self.runnables.is_empty() && self.templates.is_empty()
     }
 
-    /// The cluster, and the namespace where only one is meant.
+    /// Returns the cluster, and the first of the given namespaces.
     pub(crate) fn cluster(&self) -> ClusterArgs {
         ClusterArgs {
             context: self.context.clone(),
@@ -125,7 +125,7 @@ impl RbacArgs {
     }
 }
 
-/// The roles for what is in files; no cluster is asked.
+/// Prints the roles for objects in files, without a cluster.
 pub(crate) fn from_files(args: &RbacArgs) -> anyhow::Result<Outcome> {
     let (asked, objects) = Asked::from_files(args)?;
     let outcome = objects.or_unreadable(of_objects(args, asked, &objects))?;
@@ -143,7 +143,7 @@ fn of_objects(args: &RbacArgs, asked: Asked, objects: &Objects) -> anyhow::Resul
         let mut others = objects.others.iter();
         let is_there = others.any(|other| is_account(other, &account));
         let part = Part {
-            // That one is in every namespace.
+            // The account `default` is in every namespace.
             needs_account: !is_there && account.name != DEFAULT_ACCOUNT,
             account,
             asked,
@@ -154,19 +154,19 @@ fn of_objects(args: &RbacArgs, asked: Asked, objects: &Objects) -> anyhow::Resul
     Ok(Outcome::good(all_printed(args, &printed)?))
 }
 
-/// Roles for an account, and what they are for.
+/// Account, with its rules and what they are for.
 struct Part {
     account: Account,
-    /// True if the account may not be there.
+    /// True if the account may be missing, so that it is printed as well.
     needs_account: bool,
     asked: Asked,
     rules: Vec<Rule>,
 }
 
-/// The account that the API server makes.
+/// Account that the API server makes in each namespace.
 const DEFAULT_ACCOUNT: &str = "default";
 
-/// True if it is this account.
+/// Returns true if the document is this account.
 fn is_account(document: &Document, account: &Account) -> bool {
     (document.api_version(), document.kind()) == ("v1", "ServiceAccount")
         && document.name() == account.name
@@ -201,7 +201,7 @@ pub(crate) async fn execute(args: &RbacArgs, cluster: &Cluster) -> anyhow::Resul
     };
     for incomplete in found.iter().filter_map(|part| part.asked.incomplete()) {
         let _ = writeln!(outcome.err, "{incomplete}");
-        // What is missing is found, whatever else there may be.
+        // Missing permissions take precedence over unread templates.
         if outcome.code != FOUND {
             outcome.code = FAILED;
         }
@@ -209,15 +209,15 @@ pub(crate) async fn execute(args: &RbacArgs, cluster: &Cluster) -> anyhow::Resul
     Ok(outcome)
 }
 
-/// True if an account is known not to be there. One that may be there is not printed: to apply it bare could take fields away that
-/// it has, such as its pull secrets.
+/// Returns true if the account certainly does not exist. An account that may exist is not printed: applying it bare
+/// could remove its fields, such as pull secrets.
 async fn is_missing(cluster: &Cluster, account: &Account) -> bool {
     let api: Api<ServiceAccount> = cluster.in_namespace(&account.namespace).api();
     let found = within("reading the ServiceAccount", api.get_opt(&account.name)).await;
     matches!(found, Ok(None))
 }
 
-/// The resources of the kinds that the cluster serves.
+/// Returns the resources of the kinds that the cluster serves.
 async fn served(
     cluster: &Cluster,
     needs: &[Need],
@@ -240,7 +240,7 @@ async fn served(
     Ok(served)
 }
 
-/// All roles, one after the other, or as one List.
+/// Returns all roles, one after the other, or as one List.
 fn all_printed(args: &RbacArgs, parts: &[Part]) -> anyhow::Result<String> {
     if let [first, .., _] = parts
         && let Some(name) = &args.role
@@ -269,9 +269,9 @@ fn all_printed(args: &RbacArgs, parts: &[Part]) -> anyhow::Result<String> {
     Ok(documents?.join("---\n"))
 }
 
-/// Name of the role of an account.
+/// Returns the name of the role of an account.
 fn name_of(args: &RbacArgs, part: &Part) -> anyhow::Result<String> {
-    // The role that has the name may be a complete one.
+    // An existing role of this name may be a complete one.
     if let (Some(name), Some(why)) = (&args.role, part.asked.unread()) {
         bail!(
             "{why}: the role {name} would lack what the template asks for\n\
@@ -284,7 +284,7 @@ fn name_of(args: &RbacArgs, part: &Part) -> anyhow::Result<String> {
 
 fn yaml_text(args: &RbacArgs, part: &Part) -> anyhow::Result<String> {
     let name = name_of(args, part)?;
-    // It is handed on without what is said beside it.
+    // The reason goes into the text: users pass the manifest on without standard error.
     let incomplete = part.asked.incomplete();
     let comment = incomplete.map(|why| yaml::comment(&why));
     let mut text = comment.unwrap_or_default();
@@ -306,7 +306,7 @@ fn json_items(args: &RbacArgs, part: &Part) -> anyhow::Result<Vec<Value>> {
     Ok(roles.into_iter().chain(account).collect())
 }
 
-/// Says at each role, and at no binding, why it may lack something.
+/// Annotates each role, but no binding, with the reason why it may be incomplete.
 fn annotate_roles(items: &mut [Value], why: &str) {
     for role in items {
         if role["rules"].is_array() {

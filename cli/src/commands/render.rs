@@ -67,7 +67,7 @@ pub(crate) struct RenderArgs {
     /// Make the runs with this profile of the files, whatever the rules say
     #[arg(long, value_name = "NAME", conflicts_with = "cluster")]
     profile: Option<String>,
-    /// Labels of the namespace, for rules that select namespaces; else those of the Namespace among the files
+    /// Labels of the namespace, for rules that select namespaces; by default those of the Namespace among the files
     #[arg(long, value_name = "KEY=VALUE,...", value_parser = profile::labels, conflicts_with_all = ["cluster", "profile"])]
     namespace_labels: Option<Labels>,
     /// Namespace of Runnables that name none, by default `default`; with --cluster that of the Runnable
@@ -76,7 +76,7 @@ pub(crate) struct RenderArgs {
     /// Format of the runs
     #[arg(short, long, value_enum, default_value_t)]
     output: RunFormat,
-    /// Say where every value comes from
+    /// Show where every value comes from
     #[arg(long, conflicts_with = "cluster")]
     explain: bool,
     /// Take Runnable, template and selected object from a cluster; -r names the Runnable, -t may be a file
@@ -85,12 +85,12 @@ pub(crate) struct RenderArgs {
     /// Context of the kubeconfig
     #[arg(long, value_name = "NAME", requires = "cluster")]
     context: Option<String>,
-    /// Kubeconfig, instead of KUBECONFIG or ~/.kube/config
+    /// Kubeconfig file; by default KUBECONFIG or ~/.kube/config
     #[arg(long, value_name = "FILE", requires = "cluster")]
     kubeconfig: Option<PathBuf>,
 }
 
-/// How runs are written.
+/// Format of the runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RunFormat {
     /// YAML, with comments
@@ -100,14 +100,14 @@ pub(crate) enum RunFormat {
     Json,
 }
 
-/// A run with what is said beside it.
+/// Run, with its title and notes.
 struct RenderedRun {
     run: Run,
-    /// Nothing where it cannot be known, as a note says.
+    /// Hash of the inputs; `None` if it is unknown, as a note says.
     hash: Option<String>,
     title: String,
     notes: Vec<String>,
-    /// The profile that it is made with.
+    /// Profile that the run is made with.
     profile: Option<String>,
     origins: Option<Vec<Origin>>,
 }
@@ -162,7 +162,7 @@ pub(crate) fn execute(args: &RenderArgs) -> anyhow::Result<Outcome> {
     })
 }
 
-/// What live Runnables would run now.
+/// Renders the next runs of live Runnables.
 async fn live(args: &RenderArgs) -> anyhow::Result<Outcome> {
     let cluster = ClusterArgs {
         context: args.context.clone(),
@@ -214,7 +214,7 @@ fn render(
     runnable: &Document,
 ) -> Result<RenderedRun, Vec<Finding>> {
     let Some(document) = objects.template_of(runnable) else {
-        // It may be in what could not be read, which is an error already.
+        // The template may be in a file that could not be read, which is an error already.
         if !objects.is_whole() {
             return Err(Vec::new());
         }
@@ -233,7 +233,7 @@ fn render(
     let profile = profile::of(args, objects, (runnable, namespace), document)?;
     let with = match &profile {
         None => None,
-        // What is wrong with it is told of itself.
+        // Errors in the profile are reported with the profile.
         Some(known) => Some(With::of(known, None).map_err(|_| Vec::new())?),
     };
     let subject = Subject {
@@ -282,12 +282,12 @@ fn render(
     })
 }
 
-/// Said of a hash that a Secret without a uid is part of.
+/// Note on a hash that includes a Secret without a uid.
 const OF_PLACEHOLDER_SECRET: &str =
     "the template reads a Secret whose uid is not in its file: on a cluster the hash is another";
 
-/// The inputs that come from other objects, without optional ones that are not there; or what is wrong with them, and those
-/// that cannot be known.
+/// Returns the inputs from other objects, without optional ones that are missing; or the errors, and findings for
+/// required ones that are missing.
 fn given(objects: &Objects, runnable: &Document) -> Result<Given, Vec<Finding>> {
     let mut given = inputs_from::given(objects, runnable);
     let mut wrong = std::mem::take(&mut given.findings);
@@ -335,7 +335,7 @@ fn notes(subject: &Subject<'_>, runnable: &Value, template: &Document) -> Vec<St
     notes
 }
 
-/// The object that the Runnable selects; with `--selected`, why those objects are not the one.
+/// Returns the object that the Runnable selects. If no object matches, the error says why for each.
 fn selected<'a>(
     args: &RenderArgs,
     objects: &'a Objects,

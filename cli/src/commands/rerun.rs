@@ -26,7 +26,7 @@ use crate::foreign::in_one_line;
 use crate::live::{place::Place, runs};
 use crate::outcome::Outcome;
 
-/// Run again without a change
+/// Run Runnables again without a change
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -46,20 +46,20 @@ asked; without a terminal --yes is needed. Exit code 1 if it could not be done f
 pub(crate) struct RerunArgs {
     #[command(flatten)]
     which: ManyArgs,
-    /// The request; the present time if it is not given
+    /// Token of the request; by default the current time
     #[arg(long)]
     token: Option<String>,
-    /// Why, in a few words
+    /// Reason, in a few words
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
 }
 
-/// Asks for a re-run.
+/// Request for a re-run, performed on each Runnable.
 struct Rerun {
     request: RerunRequest,
-    /// True if a run that is refused is only tried at once. A token of the user's own stands for a run of its own.
+    /// True if a refused run is only retried. A token given by the user always stands for a run of its own.
     hastens: bool,
 }
 
@@ -113,7 +113,7 @@ impl Deed for Rerun {
         let api: Api<Runnable> = cluster.api();
         let mut metadata = json!({ "uid": runnable.uid(), "annotations": annotations });
         if refused.is_some() {
-            // If the run was made meanwhile, the request is for another one.
+            // If the run has been made meanwhile, the request would be for another one.
             metadata["resourceVersion"] = json!(runnable.resource_version());
         }
         let patch = Patch::Merge(json!({ "metadata": metadata }));
@@ -132,10 +132,10 @@ impl Deed for Rerun {
     }
 }
 
-/// The number of the present run if the API server has refused it, and nothing but that keeps it from being tried again.
+/// Returns the number of the current run if the API server has refused it, and nothing else prevents a retry.
 fn refused(runnable: &Runnable) -> Option<i64> {
     let current = runnable.status.as_ref()?.current_run.as_ref()?;
-    // Where a webhook fails, the API server does not say for sure that nothing was made: the phase stays Pending.
+    // After a webhook failure it is uncertain that nothing was made: the phase stays Pending.
     let is_refused = current.phase != RunPhase::Created && current.result.is_none();
     let reason = Category::StampedObjectRejectedByAPIServer.as_str();
     let is_tried = blocked(runnable).is_some_and(|it| it.reason == reason)
@@ -143,7 +143,7 @@ fn refused(runnable: &Runnable) -> Option<i64> {
     (is_refused && is_tried).then_some(current.sequence)
 }
 
-/// What to know of the run that was asked for.
+/// Returns a remark on the requested run.
 fn beside(runnable: &Runnable, place: &Place) -> String {
     let name = runnable.name_any();
     if runnable.spec.suspend == Some(true) {
@@ -167,7 +167,7 @@ fn beside(runnable: &Runnable, place: &Place) -> String {
     String::new()
 }
 
-/// Why no run can be made, if the status is that of the last change.
+/// Returns the condition that prevents a run, if the status is that of the last change.
 fn blocked(runnable: &Runnable) -> Option<&Condition> {
     let observed = runnable.status.as_ref()?.observed_generation;
     let condition = runs::condition(runnable, RUN_TEMPLATE_READY)?;
@@ -178,7 +178,7 @@ fn blocked(runnable: &Runnable) -> Option<&Condition> {
 mod tests {
     use super::*;
 
-    /// What is said beside the answer of a Runnable whose change of this generation was looked at last.
+    /// Returns the remark for a Runnable of generation 2, whose controller has observed this generation.
     fn said(status: &str, observed: i64, suspend: bool) -> String {
         let runnable = json!({
             "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",
@@ -204,7 +204,7 @@ mod tests {
              the run is made once that is mended (cartouche why hello -n shop)\n"
         );
         assert_eq!(said("True", 2, false), "");
-        // The status is that of an earlier change, which this one may have mended.
+        // The status is that of an earlier change; the last one may have fixed the problem.
         assert_eq!(said("False", 1, false), "");
         assert!(said("False", 2, true).starts_with("it is suspended"));
     }

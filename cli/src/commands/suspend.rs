@@ -13,7 +13,7 @@ use crate::cluster::{CLIENT, Cluster, ClusterArgs, within};
 use crate::commands::many::{self, Deed, ManyArgs, Plan};
 use crate::outcome::Outcome;
 
-/// Hold new runs of Runnables back
+/// Suspend Runnables, so that they make no new runs
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -32,7 +32,7 @@ pub(crate) struct SuspendArgs {
     pub(crate) cluster: ClusterArgs,
 }
 
-/// Let Runnables make new runs again
+/// Resume Runnables, so that they make new runs
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -57,13 +57,13 @@ pub(crate) async fn resume(args: &ResumeArgs, cluster: &Cluster) -> anyhow::Resu
     many::perform(&Suspension { wanted: false }, &args.which, cluster).await
 }
 
-/// Sets `spec.suspend`, or takes it away.
+/// Change of `spec.suspend`: sets or removes it.
 struct Suspension {
     wanted: bool,
 }
 
 impl Suspension {
-    /// One text of suspending, another one of resuming.
+    /// Returns one of two texts, for suspending or resuming.
     fn either(&self, suspend: &'static str, resume: &'static str) -> &'static str {
         if self.wanted { suspend } else { resume }
     }
@@ -88,7 +88,7 @@ impl Deed for Suspension {
 
     async fn perform(&self, runnable: &Runnable, cluster: &Cluster) -> anyhow::Result<Outcome> {
         let (api, name): (Api<Runnable>, _) = (cluster.api(), runnable.name_any());
-        // Not set is what a manifest that never spoke of it has.
+        // An absent field is what a manifest without `suspend` has.
         let value = if self.wanted {
             json!(true)
         } else {
@@ -101,7 +101,7 @@ impl Deed for Suspension {
         let what = format!("setting spec.suspend of Runnable {name}");
         let parameters = PatchParams::apply(CLIENT);
         let patched = within(&what, api.patch(&name, &parameters, &patch)).await?;
-        // A definition of an earlier release drops what it does not know, and answers that all is well.
+        // A CustomResourceDefinition of an earlier release drops unknown fields and still reports success.
         if patched.spec.suspend.unwrap_or_default() != self.wanted {
             bail!(
                 "{name} was not changed: the cluster keeps no spec.suspend\nhint: its CustomResourceDefinition is an older one: kubectl apply \

@@ -36,7 +36,7 @@ use crate::{
     outcome::{FAILED, FOUND, Outcome},
 };
 
-/// Have the profile chosen anew
+/// Choose the profile of Runnables anew
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -54,57 +54,57 @@ after. Before more than one Runnable is changed you are asked; without a termina
 pub(crate) struct RefreshArgs {
     #[command(flatten)]
     which: ManyArgs,
-    /// The request; the present time if it is not given
+    /// Token of the request; by default the current time
     #[arg(long)]
     token: Option<String>,
-    /// Ask for a run as well, with the same request
+    /// Request a run as well, with the same token
     #[arg(long)]
     rerun: bool,
-    /// Why it is to run, in a few words
+    /// Reason for the run, in a few words
     #[arg(long, value_name = "TEXT", requires = "rerun")]
     reason: Option<String>,
-    /// Format
+    /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
     output: Format,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
 }
 
-/// Between what is wrong and what to do about it, in one text.
+/// Separator between a problem and its cure in one text.
 const TO_DO: &str = "; to do: ";
 
-/// Asks to choose anew.
+/// Refresh of profiles, performed on each Runnable.
 struct Refresh {
     token: String,
-    /// The request to run again, if that is asked for.
+    /// Request to run again, if the user asks for that.
     rerun: Option<RerunRequest>,
-    /// The profiles to choose from; nothing if the user may not list them.
+    /// Profiles to choose from; `None` if the user may not list them.
     profiles: Option<Profiles>,
     output: Format,
-    /// The answers for a program, by the name of the Runnable.
+    /// Answers for a program, by the name of the Runnable.
     found: Mutex<BTreeMap<String, Refreshed>>,
 }
 
-/// The profile of a Runnable before and after a request. Profiles are written as `<name>@<generation>`.
+/// Profile of a Runnable before and after a request. Profiles are written as `<name>@<generation>`.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Refreshed {
     name: String,
     namespace: String,
-    /// The profile of the next run as it is.
+    /// Profile of the next run without the request.
     before: Option<String>,
-    /// Its profile after the request.
+    /// Profile of the next run after the request.
     after: Option<String>,
-    /// The request, if one was written.
+    /// Token of the request, if one was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     request: Option<String>,
-    /// Why the next run is not made with anything else, or why that is not known.
+    /// Reason why the profile stays the same or is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
-    /// Why no next run can be made as it is.
+    /// Reason why no next run can be made without the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem_before: Option<String>,
-    /// The difference of the next run.
+    /// Changes of the next run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     changes: Vec<FieldChange>,
 }
@@ -144,8 +144,8 @@ pub(crate) async fn execute(args: &RefreshArgs, cluster: &Cluster) -> anyhow::Re
 }
 
 impl Refresh {
-    /// The pin of a Runnable once it has asked, by the rules of now; nothing if that cannot be known, as `problem` says.
-    /// Fails if the request would change nothing.
+    /// Returns the profile that the current rules would pin the Runnable to; if that is unknown, `problem` says why.
+    /// A request that would change nothing is an error.
     fn foreseen(&self, runnable: &Runnable, ledger: &Ledger) -> anyhow::Result<Refreshed> {
         let name = runnable.name_any();
         let version = |name: &str| {
@@ -177,7 +177,7 @@ impl Refresh {
                 }),
             },
             Err(Unknown::Namespace) => Ok(unknown("you may not read the namespace")),
-            // A Runnable that is pinned to none may be asked to run all the same.
+            // A Runnable that is pinned to no profile may still be asked to run.
             Err(Unknown::Held(held)) if pinned.is_none() => Ok(unknown(&held.to_string())),
             Err(Unknown::Held(held)) => Err(self.refused(&found.name, &Diagnosis::Profile(held))),
         }
@@ -194,7 +194,7 @@ impl Refresh {
         )
     }
 
-    /// The text that is printed of a Runnable; empty where a program gets an answer.
+    /// Returns the text for a Runnable. In a format for programs, stores the answer and returns an empty text.
     fn told(&self, found: Refreshed, text: String) -> String {
         if self.output == Format::Text {
             return text;
@@ -291,7 +291,7 @@ impl Deed for Refresh {
     }
 }
 
-/// Says which would be chosen, and what that changes.
+/// Shows the profiles that would be chosen, and the changes that follow.
 async fn dry_run(args: &RefreshArgs, token: &str, cluster: &Cluster) -> anyhow::Result<Outcome> {
     let mut runnables = Vec::new();
     for name in &args.which.names {
@@ -325,7 +325,7 @@ async fn dry_run(args: &RefreshArgs, token: &str, cluster: &Cluster) -> anyhow::
 }
 
 impl Refreshed {
-    /// The profiles of the next run as it is, and once it has asked.
+    /// Returns the profiles of the next run without and with the request.
     fn foreseen(
         runnable: &Runnable,
         before: &anyhow::Result<Prospect>,
@@ -361,7 +361,7 @@ impl Refreshed {
         }
     }
 
-    /// In place of what another one is chosen.
+    /// Returns what the new profile replaces, as the rest of a sentence.
     fn instead(&self) -> String {
         match (&self.before, &self.problem_before) {
             (before, None) if *before == self.after => " again".to_owned(),

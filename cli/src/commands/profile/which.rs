@@ -23,7 +23,7 @@ use crate::{
     render::profiles::best_rule,
 };
 
-/// Say with which profile the next run is made, and why
+/// Show the profile of the next run, and why it is chosen
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -35,62 +35,62 @@ profiles makes no run, and moves no Runnable. The rank of a rule is 4 if it name
 selects namespaces and 1 if it selects Runnables, added up. Exit code 1 if no run can be made of one of them
 since no profile can be used; 2 if you may not read profiles or templates: then it says what the status does.")]
 pub(crate) struct WhichArgs {
-    /// The Runnables
+    /// Names of the Runnables
     #[arg(value_name = "NAME", required = true)]
     names: Vec<String>,
-    /// Format; for programs it is always a list
+    /// Format of the output; JSON and YAML are always lists
     #[arg(short, long, value_enum, default_value_t)]
     output: Format,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
 }
 
-/// What is known of the profile of a Runnable.
+/// Profile of a Runnable, as far as it is known.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Which {
     name: String,
     namespace: String,
-    /// The profile that the Runnable is pinned to.
+    /// Profile that the Runnable is pinned to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pinned: Option<String>,
-    /// What the next run is made with, if a profile is there for it.
+    /// Profile of the next run, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<Matching>,
-    /// Why there is no next run.
+    /// Reason why there is no next run.
     #[serde(skip_serializing_if = "Option::is_none")]
     held: Option<Problem>,
-    /// The reasons why no rule matches, profile by profile, if none does.
+    /// Reasons why no rule matches, profile by profile, if none does.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missed: Vec<String>,
-    /// None matches, and one has to: what it missed is the cause.
+    /// True if a profile has to match and none does, so that `missed` is the cause.
     #[serde(skip)]
     is_unmatched: bool,
-    /// Somebody asks to choose anew, and was not answered.
+    /// True if a refresh is requested and not answered yet.
     refresh_asked: bool,
-    /// The choice that the rules would make now; nothing where that is not known.
+    /// Choice that the rules would make now; `None` if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     refresh: Option<Refresh>,
-    /// Why it cannot, if the user may not read the profiles or the template: the rest is what the status says.
+    /// Reason why the user may not read the profiles or the template; the rest then comes from the status alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_seen: Option<String>,
-    /// The current run.
+    /// Current run.
     #[serde(skip_serializing_if = "Option::is_none")]
     run: Option<RunMade>,
 }
 
-/// A profile, and its rule that says most of the Runnable.
+/// Profile, and its best rule for the Runnable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Matching {
     name: String,
     generation: i64,
-    /// Its position, from 0, as in paths; nothing if none matches any more.
+    /// Index of the rule, from 0; `None` if no rule matches any more.
     #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rank: Option<u8>,
-    /// What is wrong with it, if it cannot be used.
+    /// Error in the profile, if it cannot be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     unusable: Option<String>,
 }
@@ -102,17 +102,17 @@ struct Problem {
     to_do: String,
 }
 
-/// What a refresh would choose.
+/// Choice of a refresh.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 enum Refresh {
     Profile(Matching),
-    /// None matches, and none is needed.
+    /// No profile matches, and none is needed.
     None,
     Problem(Problem),
 }
 
-/// A run that was made, and what it says of that.
+/// Run that was made, with the profile from its annotation.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct RunMade {
@@ -147,7 +147,8 @@ pub(crate) async fn execute(args: &WhichArgs, cluster: &Cluster) -> anyhow::Resu
     })
 }
 
-/// The reasons why no profile matches where one has to, the nearest first. Nothing where the user may not read them.
+/// Returns the reasons why no profile matches where one has to, the nearest profile first. Returns none if the user
+/// may not read profiles.
 pub(crate) async fn unmatched(runnable: &Runnable, cluster: &Cluster) -> Vec<String> {
     let Ok(profiles) = profiles::read(cluster).await else {
         return Vec::new();
@@ -189,7 +190,7 @@ async fn of(
         let found = cluster
             .object(&current.api_version, &current.kind, &current.name)
             .await;
-        // Whoever may not read runs is told the rest.
+        // A user who may not read runs still gets the rest.
         let object = found.ok().flatten();
         let object = object.filter(|object| object.uid() == current.uid);
         which.run = object.map(|object| RunMade {
@@ -233,7 +234,7 @@ fn told(
         }
         Err(Unknown::Namespace) => return Err(no_namespace(&facts.namespace)),
     };
-    // What was never pinned is chosen as it is after a refresh.
+    // A Runnable that was never pinned is chosen a profile as after a refresh.
     let refresh = match chosen(&facts, profiles, is_required, &Ledger::default()) {
         Ok(chosen) => match chosen.pinned.and_then(|pinned| matching(&pinned.name)) {
             Some(matching) => Refresh::Profile(matching),
@@ -248,7 +249,7 @@ fn told(
         Vec::new()
     };
     if let Some(held) = held.as_mut().filter(|_| is_unmatched) {
-        // That of the condition leads here.
+        // The cure of the condition refers to this command.
         let template = subject.template;
         held.to_do = format!("let a rule of a profile match: {{templates: [{template}]}}");
     }
@@ -262,7 +263,7 @@ fn told(
     })
 }
 
-/// What the status says without any profile.
+/// Returns what the status says, without the profiles.
 fn by_status(runnable: &Runnable, ledger: &Ledger, why: String) -> Which {
     Which {
         not_seen: Some(why),
@@ -270,7 +271,7 @@ fn by_status(runnable: &Runnable, ledger: &Ledger, why: String) -> Which {
     }
 }
 
-/// To which profile it is pinned, and whether another one is asked for.
+/// Returns the pinned profile, and whether a refresh is requested.
 fn pinned(facts: &RunnableFacts, ledger: &Ledger) -> Which {
     let pinned = ledger.profile.as_deref();
     let requested = facts.profile_refresh.as_deref();
@@ -306,7 +307,7 @@ impl Problem {
 }
 
 impl Matching {
-    /// Why it matches.
+    /// Returns the rule that matches, in words.
     fn by(&self) -> String {
         match (self.rule, self.rank) {
             (Some(rule), Some(rank)) => format!("by rules[{rule}], of rank {rank}"),

@@ -31,7 +31,7 @@ use crate::{
     validate::{is_subdomain, policy},
 };
 
-/// A template that runs are made of.
+/// Template that runs are made of.
 pub(super) struct Wanted {
     pub(super) name: String,
     template: Template,
@@ -39,7 +39,8 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// What its runs need, and to stop them what it needs by its own timeout or by that of any of these Runnables.
+    /// Returns the needs of its runs. Those of stopping them are included if its own timeout, or that of one of these
+    /// Runnables, requires them.
     fn needs(&self, runnables: &[Runnable]) -> Vec<Need> {
         let mut needs = permissions::of_template(&self.name, &self.template);
         let own = |it: &&Runnable| it.spec.run_template_ref.name == self.name;
@@ -54,18 +55,18 @@ impl Wanted {
     }
 }
 
-/// Templates by name, and Runnables of them.
+/// Templates by name, and their Runnables.
 pub(super) struct Asked {
     pub(super) templates: Vec<Rc<Wanted>>,
     pub(super) runnables: Vec<Runnable>,
-    /// The templates that the user may not read, and why.
+    /// Templates that the user may not read, with the errors.
     pub(super) unread: BTreeMap<String, Rc<anyhow::Error>>,
-    /// The first thing in the files that could not be read, if there is one.
+    /// First error in the files, if any could not be read.
     pub(super) unreadable: Option<String>,
 }
 
 impl Asked {
-    /// The content of files, and all of their objects.
+    /// Returns the templates and Runnables in files, and all objects of the files.
     pub(super) fn from_files(args: &RbacArgs) -> anyhow::Result<(Self, Objects)> {
         let objects = Objects::load_rest(&args.files.files)?;
         let runnables = wanted_runnables(args, runnables_in(&objects)?);
@@ -81,7 +82,7 @@ impl Asked {
         Ok((asked, objects))
     }
 
-    /// What is on a cluster; Runnables may be in files.
+    /// Returns the templates and Runnables on a cluster. Runnables may be in files.
     pub(super) async fn from_cluster(args: &RbacArgs, cluster: &Cluster) -> anyhow::Result<Self> {
         let runnables = parts::runnables(args, cluster).await?;
         let (mut templates, mut unread) = (Vec::new(), BTreeMap::new());
@@ -116,13 +117,13 @@ impl Asked {
         })
     }
 
-    /// Why a template is not read, if one is not.
+    /// Returns the reason why a template or file was not read, or `None`.
     pub(super) fn unread(&self) -> Option<String> {
         let unread = self.unread.values().next().map(|error| first_line(error));
         unread.or_else(|| self.unreadable.clone())
     }
 
-    /// Why the role may lack something, if it may.
+    /// Returns the reason why the role may be incomplete, or `None`.
     pub(super) fn incomplete(&self) -> Option<String> {
         let why = self.unread()?;
         if self.unread.is_empty() {
@@ -135,7 +136,7 @@ impl Asked {
         ))
     }
 
-    /// What the runs of a template need that may not be read, as the ledgers of its Runnables tell it.
+    /// Returns the needs of a template that the user may not read, from the last run of each of its Runnables.
     fn needs_by_ledger(&self, template: &str) -> Vec<Need> {
         let own = self.runnables.iter();
         let own = own.filter(|it| it.spec.run_template_ref.name == template);
@@ -144,7 +145,7 @@ impl Asked {
         needs.flatten().collect()
     }
 
-    /// The account that is named, or the one that all Runnables have.
+    /// Returns the account that the user named, or the only one of the Runnables.
     pub(super) fn account(
         &self,
         args: &RbacArgs,
@@ -222,8 +223,8 @@ impl Asked {
         }
     }
 
-    /// The name of the role for all of this. A Runnable without a selector, inputs from other objects and objects that
-    /// its outputs go to needs what its template does.
+    /// Returns the name of the role for all of this. A Runnable counts only if it has a selector, inputs from other
+    /// objects or objects that its outputs go to; otherwise it needs what its template does.
     pub(super) fn role_name(&self, account: &Account, args: &RbacArgs) -> String {
         let templates: Vec<&str> = self.templates.iter().map(|it| &*it.name).collect();
         let reading = self.runnables.iter();
@@ -249,7 +250,7 @@ impl Asked {
     }
 }
 
-/// The Runnables that are named; without a name, those of the templates and of the account.
+/// Returns the named Runnables, or else those of the templates and of the account.
 fn wanted_runnables(args: &RbacArgs, present: Vec<Runnable>) -> anyhow::Result<Vec<Runnable>> {
     let mut wanted = Vec::new();
     for name in &args.runnables {
@@ -272,7 +273,7 @@ fn wanted_runnables(args: &RbacArgs, present: Vec<Runnable>) -> anyhow::Result<V
     Ok(wanted)
 }
 
-/// The templates that are named or that the Runnables name; without either, all.
+/// Returns the templates that are named or that the Runnables name, or else all.
 fn wanted_templates(
     args: &RbacArgs,
     present: &[Document],
@@ -302,7 +303,7 @@ fn wanted_templates(
     Ok(templates)
 }
 
-/// The names of templates that are given, and those that Runnables give; each once.
+/// Returns the names of templates that the user or the Runnables give, each once.
 fn names_of(args: &RbacArgs, runnables: &[Runnable]) -> BTreeSet<String> {
     let theirs = runnables.iter().map(|it| &it.spec.run_template_ref.name);
     args.templates.iter().chain(theirs).cloned().collect()
@@ -312,7 +313,7 @@ pub(super) fn is_file(name: &str) -> bool {
     Path::new(name).is_file()
 }
 
-/// The one that is named, or that all have.
+/// Returns the value that the user named, or the only one of the Runnables.
 fn only(
     what: &str,
     option: &str,
@@ -333,7 +334,8 @@ fn only(
     }
 }
 
-/// A role says for whom and for what it is. A name that no object can have, a file has for something else.
+/// Refuses names that no object can have: a role holds these names, and such a name in a file is not that of an
+/// object.
 pub(super) fn refuse_no_name(what: &str, name: &str) -> anyhow::Result<()> {
     if is_subdomain(name, false) {
         return Ok(());

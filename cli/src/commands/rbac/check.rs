@@ -1,4 +1,4 @@
-//! What an account may not do yet.
+//! The permissions that an account lacks.
 
 use std::fmt::Write as _;
 
@@ -17,20 +17,20 @@ use crate::{
     yaml,
 };
 
-/// One thing to do, and whether it may be done.
+/// Permission, and the answer of the API server.
 struct Answer<'a> {
     verb: &'a str,
     resource: &'a Resource,
-    /// The namespace; nothing where it is the account's.
+    /// Namespace; `None` if it is the account's.
     namespace: Option<&'a str>,
-    /// The object; nothing where it is about all.
+    /// Name of the object; `None` for all objects.
     name: Option<&'a str>,
     why: &'a str,
     optional: bool,
     allowed: bool,
 }
 
-/// The answers for all accounts, one after the other.
+/// Returns the results for all accounts, one after the other.
 pub(super) async fn check_all(
     cluster: &Cluster,
     parts: &[Part],
@@ -53,7 +53,8 @@ pub(super) async fn check_all(
     Ok(outcome)
 }
 
-/// Asks for every verb of every rule, so that all that is missing is shown at once; `all` says of what the rules are all.
+/// Checks every verb of every rule, so that all missing permissions are shown at once. `all` is the rest of the
+/// sentence that reports success.
 async fn check(
     cluster: &Cluster,
     (account, all): (&Account, &str),
@@ -93,10 +94,10 @@ async fn check(
     })
 }
 
-/// Each verb of a rule, for each object that it names.
+/// Returns each verb of a rule, for each object that it names.
 fn questions(rule: &Rule) -> Vec<(&Rule, &'static str, Option<&str>)> {
     let names = rule.names.iter().map(|name| Some(name.as_str()));
-    // Without names it is about all objects at once.
+    // A rule without names is about all objects.
     let all = rule.names.is_empty().then_some(None);
     let names: Vec<Option<&str>> = names.chain(all).collect();
     let verbs = rule.verbs().into_iter();
@@ -104,7 +105,7 @@ fn questions(rule: &Rule) -> Vec<(&Rule, &'static str, Option<&str>)> {
     verbs.flat_map(of_verb).collect()
 }
 
-/// Whether the API server lets the account do this.
+/// Returns true if the API server allows the account to do this.
 async fn may(
     cluster: &Cluster,
     account: &Account,
@@ -146,7 +147,7 @@ async fn may(
     Ok(status.allowed)
 }
 
-/// The answer; nothing if one may not ask about others.
+/// Returns the review, or `None` if the user may not create one.
 async fn asked(
     cluster: &Cluster,
     question: &SubjectAccessReview,

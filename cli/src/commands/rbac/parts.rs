@@ -16,14 +16,14 @@ use super::{
 use crate::{cluster::Cluster, objects::Objects, permissions::Account};
 
 impl RbacArgs {
-    /// True if roles of several namespaces are asked for.
+    /// Returns true if the user asks for roles of several namespaces.
     pub(super) fn is_for_several(&self) -> bool {
         self.all_namespaces || self.namespaces.len() > 1
     }
 }
 
-/// The Runnables of the cluster that are named; of several namespaces those of the templates and of the account without a name.
-/// Some may be in files.
+/// Returns the named Runnables, from the cluster or from files. For several namespaces without names, returns those
+/// of the templates and of the account.
 pub(super) async fn runnables(args: &RbacArgs, cluster: &Cluster) -> anyhow::Result<Vec<Runnable>> {
     let (files, names): (Vec<&String>, _) = args.runnables.iter().partition(|it| is_file(it));
     let mut found = Vec::new();
@@ -58,7 +58,7 @@ pub(super) async fn runnables(args: &RbacArgs, cluster: &Cluster) -> anyhow::Res
     Ok(found)
 }
 
-/// True if it is of the templates and of the account that are named, if any are.
+/// Returns true if the Runnable is of the named templates and account, if any are named.
 fn is_meant(args: &RbacArgs, runnable: &Runnable) -> bool {
     let template = &runnable.spec.run_template_ref.name;
     let account = runnable.spec.service_account();
@@ -66,7 +66,7 @@ fn is_meant(args: &RbacArgs, runnable: &Runnable) -> bool {
         && args.account.as_deref().is_none_or(|it| it == account)
 }
 
-/// The parts of what is asked for, by account: one, or those of the namespaces that are named, or of all.
+/// Splits the templates and Runnables by account: one account, or those of the named or of all namespaces.
 pub(super) fn of(
     asked: Asked,
     args: &RbacArgs,
@@ -92,7 +92,7 @@ pub(super) fn of(
             part.push(runnable.clone());
         }
     }
-    // An account may be there before any Runnable is.
+    // An account may exist before any Runnable does.
     for namespace in &args.namespaces {
         let has_part = parts.keys().any(|(of, _)| of == namespace);
         if let Some(account) = args.account.as_ref().filter(|_| !has_part) {
@@ -113,7 +113,7 @@ pub(super) fn of(
 }
 
 impl Asked {
-    /// The part of these Runnables, with their templates and those that are named.
+    /// Returns the part of these Runnables, with their templates and the named ones.
     fn of(&self, args: &RbacArgs, runnables: Vec<Runnable>) -> Self {
         let theirs = runnables.iter().map(|it| &it.spec.run_template_ref.name);
         let names: BTreeSet<&String> = args.templates.iter().chain(theirs).collect();

@@ -1,4 +1,4 @@
-//! The profile that runs of files are shown with.
+//! The profile that runs from files are rendered with.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::{
     finding::Finding, objects::Objects, render::profiles, source::Document, template_file,
 };
 
-/// An error if the profile that is asked for is not there.
+/// Returns an error if the named profile is not among the files.
 pub(super) fn named(name: Option<&str>, objects: &Objects) -> anyhow::Result<()> {
     let Some(name) = name else {
         return Ok(());
@@ -25,7 +25,7 @@ pub(super) fn named(name: Option<&str>, objects: &Objects) -> anyhow::Result<()>
     bail!("there is no ClusterRunProfile '{name}' among these files\nhint: {hint}")
 }
 
-/// Labels as one writes them on a command line.
+/// Parses labels of a command line.
 pub(super) fn labels(text: &str) -> Result<Labels, String> {
     let pairs = text.split(',').filter(|pair| !pair.is_empty());
     let labels = pairs.map(|pair| match pair.split_once('=') {
@@ -35,7 +35,7 @@ pub(super) fn labels(text: &str) -> Result<Labels, String> {
     labels.collect()
 }
 
-/// The profile that is asked for, or the one that the rules choose.
+/// Returns the named profile, or the one that the rules choose.
 pub(super) fn of(
     args: &RenderArgs,
     objects: &Objects,
