@@ -21,7 +21,7 @@ use crate::template_test::{
 const PASSED: Style = AnsiColor::Green.on_default();
 const FAILED: Style = AnsiColor::Red.on_default().bold();
 
-/// Test templates: what they render, when a run has succeeded, what it puts out
+/// Test what templates render, when runs succeed, and their outputs
 #[derive(Args, Debug)]
 #[command(after_help = "\
 A case is a folder with
@@ -46,13 +46,13 @@ pub(crate) struct TestArgs {
     /// Folders with cases
     #[arg(default_value = ".")]
     folders: Vec<PathBuf>,
-    /// Only cases whose path contains this; may be given several times
+    /// Only cases whose path contains this text; may be given several times
     #[arg(short, long, value_name = "TEXT")]
     filter: Vec<String>,
-    /// Write what comes out as what is expected
+    /// Write the actual results as the expected ones
     #[arg(short, long)]
     update: bool,
-    /// Also write the results as `JUnit` XML
+    /// Write the results as `JUnit` XML as well
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
     /// List the cases and do nothing else
@@ -60,7 +60,7 @@ pub(crate) struct TestArgs {
     list: bool,
 }
 
-/// A case that was played.
+/// Case that was played, with its result.
 struct Played {
     case: Case,
     took: Duration,
@@ -141,7 +141,7 @@ impl Played {
         self.differences.as_ref().is_ok_and(Vec::is_empty)
     }
 
-    /// Why it failed.
+    /// Returns why the case failed.
     fn failure(&self) -> String {
         match &self.differences {
             Err(error) => in_lines(&format!("{error:#}\n")),

@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// Show what a Runnable is made of: template, account, selected object, sources, runs
+/// Show the template, account, sources and runs of a Runnable
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -29,22 +29,22 @@ Examples:
   cartouche tree hello --namespace demo
   cartouche tree -o json | jq '.[] | select(.template.state == \"Missing\").name'")]
 pub(crate) struct TreeArgs {
-    /// The Runnable; all of the namespace without a name
+    /// Name of the Runnable; by default all of the namespace
     name: Option<String>,
-    /// Format; for programs it is always a list
+    /// Format of the output; JSON and YAML are always lists
     #[arg(short, long, value_enum, default_value_t)]
     output: Format,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
 }
 
-/// What a Runnable is made of.
+/// Runnable with all that it is made of.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Tree {
     name: String,
     namespace: String,
-    /// Status of the condition Ready; nothing where no controller has looked at it.
+    /// Status of the condition Ready; `None` if no controller has observed the Runnable.
     ready: Option<String>,
     reason: String,
     template: TemplateNode,
@@ -54,18 +54,18 @@ struct Tree {
     /// Name of the object that is selected now.
     #[serde(skip_serializing_if = "Option::is_none")]
     selected: Option<String>,
-    /// Why there is no such name.
+    /// Reason why there is no such name.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_selected: Option<String>,
-    /// What inputs come from.
+    /// Sources of the inputs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sources: Vec<Edge>,
     runs: Vec<LedgerRun>,
     outputs: BTreeMap<String, Value>,
-    /// The places of sensitive ones, as the status has them.
+    /// Places of sensitive outputs, as in the status.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     sensitive_outputs: BTreeMap<String, SensitiveOutput>,
-    /// The objects that outputs are written to, as the status has them.
+    /// Objects that outputs are written to, as in the status.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sinks: Vec<SinkStatus>,
 }
@@ -75,20 +75,20 @@ struct Tree {
 struct TemplateNode {
     name: String,
     state: TemplateState,
-    /// Why nothing is known of it.
+    /// Reason why the template could not be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_seen: Option<String>,
 }
 
-/// What is said of a template.
+/// State of a template.
 #[derive(Clone, Copy, Serialize)]
 enum TemplateState {
     Accepted,
     NotAccepted,
-    /// It has no status yet.
+    /// The template has no status yet.
     NotObserved,
     Missing,
-    /// It cannot be read.
+    /// The template could not be read.
     NotSeen,
 }
 
@@ -104,13 +104,13 @@ impl TemplateState {
     }
 }
 
-/// A line and what hangs on it.
+/// Line, with the lines below it.
 struct Branch {
     text: String,
     below: Vec<Branch>,
 }
 
-/// Of what others have written.
+/// Makes a leaf of a text that others have written.
 fn leaf(text: &str) -> Branch {
     painted(in_one_line(text))
 }
@@ -140,8 +140,8 @@ pub(crate) async fn execute(args: &TreeArgs, cluster: &Cluster) -> anyhow::Resul
     })?))
 }
 
-/// What cannot be seen is no reason to show nothing: whoever may read a Runnable may not be allowed to read all that it is
-/// made of.
+/// Collects the tree. Errors of reading are part of it: a user who may read a Runnable may not be allowed to read all
+/// of its parts.
 async fn tree(runnable: &Runnable, cluster: &Cluster) -> Tree {
     let (status, reason) = ready(runnable);
     let spec = &runnable.spec;
@@ -178,7 +178,7 @@ async fn tree(runnable: &Runnable, cluster: &Cluster) -> Tree {
     }
 }
 
-/// What its status says of a template.
+/// Returns the state of a template, by its status.
 fn template_state(template: Option<&ClusterRunTemplate>) -> TemplateState {
     let Some(template) = template else {
         return TemplateState::Missing;

@@ -18,7 +18,7 @@ use crate::{
     source::Document,
 };
 
-/// Stands for a path: the schemas are those of the live cluster.
+/// Value of `--schemas` that stands for the live cluster.
 const CLUSTER: &str = "cluster";
 
 /// Check templates, Runnables and profiles without a cluster
@@ -45,28 +45,28 @@ pub(crate) struct ValidateArgs {
     pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) files: FileArgs,
-    /// Folder or file with definitions of custom resources, or OpenAPI documents; `cluster` asks the live cluster
-    /// (a folder of that name is ./cluster); may be given several times
+    /// Folder or file with definitions of custom resources, or OpenAPI documents; `cluster` asks the live cluster (a
+    /// folder of that name is ./cluster); may be given several times
     #[arg(long, value_name = "PATH")]
     schemas: Vec<PathBuf>,
     /// Context of the kubeconfig, for --schemas cluster
     #[arg(long, value_name = "NAME", requires = "schemas")]
     context: Option<String>,
-    /// Kubeconfig, instead of KUBECONFIG or ~/.kube/config, for --schemas cluster
+    /// Kubeconfig file, for --schemas cluster; by default KUBECONFIG or ~/.kube/config
     #[arg(long, value_name = "FILE", requires = "schemas")]
     kubeconfig: Option<PathBuf>,
-    /// How findings are written
+    /// Format of the findings
     #[arg(short, long, value_enum, default_value_t)]
     output: report::Format,
-    /// Warnings are errors
+    /// Treat warnings as errors
     #[arg(long)]
     deny_warnings: bool,
-    /// List as text what could not be checked, too; it is only counted otherwise
+    /// List as text also what could not be checked, instead of counting it
     #[arg(long)]
     notes: bool,
 }
 
-/// The kinds of the templates, as the live cluster knows them.
+/// Adds the schemas of the templates' kinds, as the live cluster serves them.
 async fn ask(args: &ValidateArgs, objects: &Objects, catalog: &mut Catalog) -> anyhow::Result<()> {
     let versions: BTreeSet<&str> = objects
         .templates
@@ -96,7 +96,7 @@ async fn ask(args: &ValidateArgs, objects: &Objects, catalog: &mut Catalog) -> a
     Ok(())
 }
 
-/// An error of the call. Who reads only the output is told as well.
+/// Returns an error of the call. Formats for programs contain it as well.
 fn refused(finding: Finding, format: report::Format) -> Outcome {
     let hint = finding.help.as_deref().unwrap_or_default();
     let error = anyhow!("{}\nhint: {hint}", finding.message);
@@ -109,7 +109,7 @@ fn refused(finding: Finding, format: report::Format) -> Outcome {
     }
 }
 
-/// Which object each Runnable selects, if it is one: what its template was checked with.
+/// Returns a line for each Runnable that selects exactly one object, which its template was checked with.
 fn selections(objects: &Objects) -> String {
     let selection = |runnable: &Document| match objects.selected_by(runnable) {
         Selected::One(one) => {
@@ -158,7 +158,7 @@ pub(crate) fn execute(args: &ValidateArgs) -> anyhow::Result<Outcome> {
     let is_for_people = args.output == report::Format::Text;
     let listed = report::write(&shown(args, findings), args.output);
     if is_for_people {
-        // It is read before all else, also where both go to one terminal.
+        // Printed before all else, also if both go to one terminal.
         print_error(&format!("{verdict}{}", in_lines(&selections(&objects))))?;
     }
     Ok(Outcome {
@@ -168,7 +168,7 @@ pub(crate) fn execute(args: &ValidateArgs) -> anyhow::Result<Outcome> {
     })
 }
 
-/// The first line for people.
+/// Returns the first line of the text output.
 fn verdict(args: &ValidateArgs, checked: &str, findings: &[Finding]) -> String {
     let found = report::counts(findings);
     let hint = if args.notes {
@@ -181,7 +181,7 @@ fn verdict(args: &ValidateArgs, checked: &str, findings: &[Finding]) -> String {
     format!("{checked}: {found}{}\n", notes.unwrap_or_default())
 }
 
-/// The findings that are listed: for people, notes only if they ask.
+/// Returns the findings to list. The text output has notes only with `--notes`.
 fn shown(args: &ValidateArgs, mut findings: Vec<Finding>) -> Vec<Finding> {
     if args.output == report::Format::Text && !args.notes {
         findings.retain(|finding| finding.severity != Severity::Note);

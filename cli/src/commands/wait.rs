@@ -27,11 +27,11 @@ use crate::{
     },
 };
 
-/// How often the Runnable is looked at.
+/// Interval between two reads of the Runnable.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How long a problem has to last before the wait is in vain: what was applied together, such as a
-/// template and its Runnable, is not seen together.
+/// Time that a problem has to last before the wait ends: objects applied together, such as a template and its
+/// Runnable, are not seen together.
 const GRACE: Duration = Duration::from_secs(3);
 
 /// Wait until a Runnable is ready, or has an output
@@ -47,19 +47,19 @@ also ends well when the run has failed. A failure that is going to be tried agai
 the Runnable is suspended; nor does a run that waits for a person (spec.approval: Manual), which is told at once. An
 output is printed; of a sensitive one, the Secret and the key that it is in. Exit code 1 after the time is over.")]
 pub(crate) struct WaitArgs {
-    /// The Runnable
+    /// Name of the Runnable
     name: String,
-    /// What for: ready, finished or output=NAME
+    /// Condition to wait for: ready, finished or output=NAME
     #[arg(long = "for", default_value = "ready", value_name = "WHAT")]
     wanted: WaitFor,
-    /// How long at most: 30s, 10m, 1h
+    /// Longest wait: 30s, 10m, 1h
     #[arg(long, default_value = "5m", value_parser = duration)]
     timeout: Duration,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
 }
 
-/// What is waited for.
+/// Condition to wait for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum WaitFor {
     Ready,
@@ -80,7 +80,7 @@ impl FromStr for WaitFor {
     }
 }
 
-/// `30s`, `10m`, `1h`.
+/// Parses a duration: `30s`, `10m`, `1h`.
 fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("'{text}' is no duration: write 30s, 10m or 1h");
     let end = text
@@ -100,11 +100,11 @@ fn duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(wrong)
 }
 
-/// Where the waiting stands.
+/// State of the wait.
 #[derive(Debug, PartialEq, Eq)]
 enum Standing {
     Done(String),
-    /// It is there, and where, which is not to be taken for its value.
+    /// The output exists elsewhere, at this place, which must not be taken for its value.
     Elsewhere(String),
     InVain(String),
     Waiting(String),
@@ -143,7 +143,7 @@ pub(crate) async fn execute(args: &WaitArgs, cluster: &Cluster) -> anyhow::Resul
                 if let Some(waits) = waits
                     && asked_for.as_ref() != Some(waits)
                 {
-                    // No controller ends this wait: whoever looks on is told before the time is over.
+                    // Only a person ends this wait, so the user hears of it before the timeout.
                     asked_for = Some(waits.clone());
                     told(format!("{}: {why}\n", args.name)).print()?;
                 }
@@ -161,19 +161,19 @@ pub(crate) async fn execute(args: &WaitArgs, cluster: &Cluster) -> anyhow::Resul
     }
 }
 
-/// Whether it is the run that ended badly, and not something around it that may be on its way.
+/// Returns true if the run itself ended badly, rather than something around it that may recover.
 fn run_failed(runnable: &Runnable) -> bool {
     condition(runnable, STAMPED_OBJECT_CONDITION).is_some_and(|found| found.status == "False")
 }
 
-/// Whether the ledger has a time for a further attempt.
+/// Returns true if the status has a time for a retry.
 fn has_retry_at(runnable: &Runnable) -> bool {
     let run = runnable.status.as_ref();
     let run = run.and_then(|status| status.current_run.as_ref());
     run.is_some_and(|run| run.retry_at.is_some())
 }
 
-/// Whether what failed is going to be tried again. The ledger says it also while something passing is in the way.
+/// Returns true if a retry is to come. The status says so also while a temporary obstacle delays it.
 fn has_attempt_ahead(runnable: &Runnable) -> bool {
     has_retry_at(runnable)
         && runnable.spec.suspend != Some(true)
@@ -194,7 +194,7 @@ fn told(err: String) -> Outcome {
     }
 }
 
-/// What a run that is due waits for.
+/// Returns the reason why a pending run waits.
 fn held(pending: &PendingRun, reason: &str, said: &str) -> String {
     let sequence = pending.sequence;
     if waits_for_approval(pending) {
@@ -203,7 +203,7 @@ fn held(pending: &PendingRun, reason: &str, said: &str) -> String {
     format!("run {sequence} is due, and waits ({reason}){said}")
 }
 
-/// What Ready says beside its reason, such as what keeps the pods of the run from running.
+/// Returns the message of Ready, such as what keeps the pods of the run from running.
 fn said(runnable: &Runnable) -> String {
     let message = condition(runnable, READY).map_or("", |ready| Told::own(&ready.message));
     match in_one_line(message) {
@@ -231,7 +231,7 @@ fn standing(runnable: &Runnable, wanted: &WaitFor) -> Standing {
         return Standing::Waiting(held(pending, reason, &said));
     }
     if let Some(stalled) = stalled.filter(|_| status.pending.is_some()) {
-        // A run is due, and only a change lets it begin: whatever ended was of something else.
+        // A run is pending, and only a change lets it begin: any run that has ended was of something else.
         return Standing::InVain(stands_still(stalled));
     }
     if follows_upstream(&status) {
@@ -240,7 +240,7 @@ fn standing(runnable: &Runnable, wanted: &WaitFor) -> Standing {
     }
     let goes_before = Category::parse(reason).is_some_and(Category::goes_before_the_run);
     if goes_before && stalled.is_none() {
-        // No run is pending either while an input is not there: whatever ended was of something else.
+        // While an input is missing, no run is pending either: any run that has ended was of something else.
         return Standing::Waiting(format!("{reason}{said}"));
     }
     let is_ahead = has_attempt_ahead(runnable);

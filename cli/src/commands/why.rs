@@ -1,4 +1,4 @@
-//! `cartouche why`: what made the last run, who is waited for, and what to do.
+//! `cartouche why`: the cause of the last run, what the Runnable waits for, and what to do.
 
 mod explained_run;
 mod explanation;
@@ -19,7 +19,7 @@ use crate::{
 };
 use explanation::Explanation;
 
-/// Say why a Runnable is as it is: what made its last run, what it waits for, what to do
+/// Show why a Runnable runs or waits, and what to do
 #[derive(Args, Debug)]
 #[command(
     visible_alias = "describe",
@@ -30,9 +30,9 @@ Examples:
   cartouche why hello -o json | jq -r .toDo"
 )]
 pub(crate) struct WhyArgs {
-    /// The Runnable
+    /// Name of the Runnable
     name: String,
-    /// Format
+    /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
     output: Format,
     #[command(flatten)]

@@ -49,7 +49,7 @@ fn a_run_that_waits_is_waited_for_unless_only_a_change_can_help() {
         standing(&person, &WaitFor::Finished),
         Standing::Waiting(why.to_owned())
     );
-    // What a source that failed keeps back has not finished, whatever has run before.
+    // A run held back by a failed source has not finished, whatever has run before.
     let mut failed = pending.clone();
     failed["pending"]["reason"] = json!("DependencyFailed");
     failed["currentRun"] = json!({

@@ -1,4 +1,4 @@
-//! A run of a Runnable, and what it was made for.
+//! The current run of a Runnable, and its cause.
 
 use std::collections::BTreeSet;
 
@@ -26,62 +26,62 @@ use crate::{
     },
 };
 
-/// A run, and what it was made for.
+/// Run, with its cause.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ExplainedRun {
     #[serde(flatten)]
     pub(super) run: LedgerRun,
-    /// Until when it may work; nothing if for ever, or if it has ended or was told to stop.
+    /// Deadline of the run; `None` if it has none, has ended or was asked to stop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) deadline: Option<Time>,
-    /// By what it is judged, while it is at work.
+    /// Rules that judge the run while it is running.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) judged: Option<Judged>,
-    /// The words of its events, or of those of its pods.
+    /// Warning from its events, or from those of its pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) warning: Option<String>,
-    /// The last lines of the container that failed.
+    /// Last lines of the container that failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) log: Option<LastLines>,
-    /// The cure, if it is known.
+    /// Cure for the warning, if it is known.
     #[serde(skip)]
     pub(super) cure: Option<&'static str>,
     pub(super) because: Because,
 }
 
-/// What a run was made for.
+/// Cause of a run.
 #[derive(Debug, Serialize)]
 #[serde(tag = "cause")]
 pub(super) enum Because {
-    /// There was none before.
+    /// There was no run before.
     First,
-    /// Nothing is known of those before it.
+    /// The earlier runs are forgotten.
     Forgotten,
-    /// What is rendered differs from an earlier run.
+    /// The rendered run differs from an earlier one.
     Changed {
         run: i64,
-        /// Nothing where an object is gone, or could not be read.
+        /// Difference; unknown if an object is gone or could not be read.
         #[serde(flatten)]
         found: Found,
-        /// Why they are not known, where an object could not be read.
+        /// Reason why the difference is unknown, if an object could not be read.
         #[serde(skip_serializing_if = "Option::is_none")]
         not_seen: Option<String>,
-        /// What the inputs come from that has changed, as far as that is known.
+        /// Changes of the sources of the inputs, as far as they are known.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         sources: Vec<SourceChange>,
     },
-    /// Somebody asked for it.
+    /// A user asked for the run.
     Requested(RerunRequest),
     /// An earlier run of the same document failed.
     Retried { run: i64 },
-    /// The run before it was deleted before it had finished.
+    /// The run before was deleted before it finished.
     Deleted { run: i64 },
-    /// The run before it was to make way for another document, which is not rendered any more.
+    /// The run before was stopped or withdrawn for another document, which is no longer rendered.
     MadeWay { run: i64 },
 }
 
-/// The difference, if both objects could be read.
+/// Difference between two runs, if both objects could be read.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum Found {
@@ -90,11 +90,11 @@ pub(super) enum Found {
 }
 
 impl Found {
-    /// The difference that is not known.
+    /// The unknown difference.
     pub(super) const UNKNOWN: Self = Self::Unknown { changes: () };
 }
 
-/// The current run, and what it was made for.
+/// Returns the current run with its cause, or `None` if there is no run.
 pub(super) async fn explained(
     runnable: &Runnable,
     runs: &[LedgerRun],
@@ -147,13 +147,13 @@ impl ExplainedRun {
     }
 }
 
-/// Whether it was stopped, or given up, for another one.
+/// Returns true if the run was stopped or withdrawn for another one.
 fn made_way(run: &LedgerRun) -> bool {
     let reason = run.stop.as_ref().map(|stop| &stop.reason);
     matches!(reason, Some(StopReason::Replaced | StopReason::Withdrawn))
 }
 
-/// Whether there was none before: the numbers below were given up, if there are any.
+/// Returns true if there was no run before: any lower numbers were given up, their names being taken.
 fn is_first(runs: &[LedgerRun], current: &LedgerRun) -> bool {
     let given_up = runs.iter().filter(|run| run.state == RunState::NameTaken);
     let below = given_up.map(|run| run.sequence);
@@ -161,7 +161,8 @@ fn is_first(runs: &[LedgerRun], current: &LedgerRun) -> bool {
     (1..current.sequence).eq(below.collect::<BTreeSet<_>>())
 }
 
-/// What differs between two runs, as long as both are there. One that was not made yet is what is rendered now.
+/// Returns the differences between two runs while both objects exist. For a run that is not made yet, the rendered
+/// run is compared.
 fn changes(
     old: Option<&Value>,
     new: Option<&Value>,
@@ -169,7 +170,7 @@ fn changes(
     prospect: Option<&Prospect>,
 ) -> Option<RunDiff> {
     let old = Side::of(old?);
-    // What is rendered now, with the profile of now, tells nothing of a run that was made of something else.
+    // The current rendering and profile say nothing about a run that was made of something else.
     let is_now = |it: &&Prospect| {
         let profile = it.profile.as_ref().map(ToString::to_string);
         is_rendered_now(it.due, current.sequence)
@@ -192,13 +193,13 @@ fn changes(
     Some(found)
 }
 
-/// By what a run at work is judged; nothing where it, or its template, cannot be read.
+/// Returns the rules that judge a run, or `None` if the template cannot be used.
 pub(super) fn judged(template: &ClusterRunTemplate, object: &Value) -> Option<Judged> {
     let template = Template::compile(&template.spec).ok()?;
     Some(template.judged(object))
 }
 
-/// The object of a run that is at work.
+/// Returns the object of a run that is running, or `None`.
 pub(super) async fn at_work(run: &LedgerRun, cluster: &Cluster) -> Option<Value> {
     if run.state != RunState::Running {
         return None;
@@ -206,8 +207,8 @@ pub(super) async fn at_work(run: &LedgerRun, cluster: &Cluster) -> Option<Value>
     object(run, cluster).await.ok().flatten()
 }
 
-/// The newest warning about a run that does not go on, or about its pods; of one that failed, about the probe that killed it. A
-/// warning from before it went on is left out, unless `Ready` has a reason for that it has not.
+/// Returns the newest warning about a run that makes no progress, or about its pods; for a failed run, about the
+/// probe that killed it. An old warning is left out, unless Ready has a reason that says the run is hindered.
 pub(super) async fn warning(
     run: &LedgerRun,
     hindered: Option<RunReason>,
@@ -228,14 +229,14 @@ pub(super) async fn warning(
     warned.filter(is_told)
 }
 
-/// The state of a run that failed.
+/// State of a failed run.
 const FAILED: RunState = RunState::Ended(RunResult::Failed);
-/// The reason of an event about a probe that fails.
+/// Reason of an event about a failing probe.
 const UNHEALTHY: &str = "Unhealthy";
-/// Seconds for which a warning about a run at work is worth telling.
+/// Seconds for which a warning about a running run is shown.
 const FRESH: i64 = 60;
 
-/// The object of a run, if there is one that is it.
+/// Returns the object of a run, if the object of its name has its number.
 async fn object(run: &LedgerRun, cluster: &Cluster) -> anyhow::Result<Option<Value>> {
     let found = cluster
         .object(&run.api_version, &run.kind, &run.name)

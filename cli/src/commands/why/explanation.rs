@@ -1,4 +1,4 @@
-//! Why a Runnable is as it is, as data: for programs, and for the text that is made of it.
+//! The explanation of a Runnable's state as data: for programs, and for the text made from it.
 
 use std::{borrow::Cow, fmt::Write as _};
 
@@ -33,10 +33,10 @@ use crate::{
     },
 };
 
-/// What to do where no controller has written a status.
+/// Advice if no controller has written a status.
 const UNOBSERVED: &str = "see that the controller runs, watches this namespace, and may write runnables/status: `kubectl get events` and its log say what keeps it";
 
-/// What to do where an attempt is held back.
+/// Advice if a retry is held back.
 const RESUME: &str = "`cartouche resume`, or set spec.suspend to false, when it may be tried again";
 
 /// All that `why` says.
@@ -45,57 +45,57 @@ const RESUME: &str = "`cartouche resume`, or set spec.suspend to false, when it 
 pub(super) struct Explanation {
     pub(super) name: String,
     pub(super) namespace: String,
-    /// Status of the condition Ready; nothing where no controller has looked at it.
+    /// Status of the condition Ready; `None` if no controller has observed the Runnable.
     pub(super) ready: Option<String>,
     pub(super) reason: String,
     pub(super) message: String,
     pub(super) suspended: bool,
-    /// Why controllers of this release leave it alone, if they do.
+    /// Reason why controllers of this release leave the Runnable alone, if they do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) left_alone: Option<String>,
-    /// The profile that it is pinned to.
+    /// Profile that the Runnable is pinned to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) profile: Option<PinnedProfile>,
-    /// Whether the status is that of the last change.
+    /// True if the status is that of the last change.
     pub(super) observed: bool,
-    /// Nothing where nothing is to be done.
+    /// Advice; `None` if there is nothing to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) to_do: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) blocked_by: Option<BlockedBy>,
-    /// The run that is due and waits, if one does.
+    /// Pending run, if one waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) pending: Option<PendingRun>,
-    /// The current run.
+    /// Current run.
     pub(super) run: Option<ExplainedRun>,
-    /// How what failed is tried again; nothing unless the current run failed and is, or was.
+    /// Retries of the current run; `None` unless it failed and has a retry policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) retry: Option<Retry>,
     pub(super) next: Next,
-    /// How what its inputs come from stands.
+    /// State of the sources of the inputs.
     #[serde(flatten)]
     pub(super) sources: Standing,
     /// Facts of the cluster that say more than the status.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) seen: Vec<String>,
-    /// The Runnable that writes an object of its inputs which is not there.
+    /// Runnable that writes a missing object of the inputs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) writers: Option<String>,
-    /// A warning of an event that no condition has.
+    /// Warning of an event that no condition has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) warned: Option<String>,
-    /// What is said of its template, if anything.
+    /// Warnings of the template, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) warnings: Option<String>,
-    /// Why its template could not be read, if it could not: the rest needs none.
+    /// Reason why the template could not be read, if so; the rest needs none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) not_seen: Option<String>,
-    /// Where commands that are told would be called.
+    /// Namespace that hints with commands refer to.
     #[serde(skip)]
     pub(super) place: Place,
 }
 
-/// The condition that keeps Ready from being True.
+/// Condition that keeps Ready from being True.
 #[derive(Debug, Serialize)]
 pub(super) struct BlockedBy {
     pub(super) condition: String,
@@ -103,21 +103,21 @@ pub(super) struct BlockedBy {
     pub(super) message: String,
 }
 
-/// What would run now.
+/// Next run.
 #[derive(Debug, Serialize)]
 #[serde(tag = "due")]
 pub(super) enum Next {
     /// This run is to come.
     New { sequence: i64 },
-    /// This run is decided on.
+    /// This run is to be made.
     Pending { sequence: i64 },
-    /// This run is of what is rendered now.
+    /// This run is the rendered one: there is nothing to run.
     Nothing { sequence: i64 },
-    /// Whether this run is, the controller finds out.
+    /// The controller has to find out if this run is the rendered one.
     OtherHash { sequence: i64 },
-    /// None: the Runnable is being deleted, and waits for whoever has put down these finalizers.
+    /// No run: the Runnable is being deleted, and waits for these finalizers.
     Deleting { finalizers: Vec<String> },
-    /// It cannot be told.
+    /// The next run is unknown.
     Unknown { message: String },
 }
 
@@ -132,7 +132,7 @@ impl Explanation {
         let read = if let Ok(prospect) = &prospect {
             Ok(Some(prospect.template.clone()))
         } else {
-            // What does not render now may be warned of all the same.
+            // A template that does not render now may still have warnings.
             let name = &runnable.spec.run_template_ref.name;
             Box::pin(cluster.template(name)).await
         };
@@ -220,7 +220,7 @@ impl Explanation {
         let blocking = status
             .filter(|_| ready.is_none_or(|ready| ready.status != TRUE))
             .and_then(blocking);
-        // Whatever is mended, no run is made any more.
+        // A Runnable that is being deleted makes no run, whatever the user fixes.
         let is_deleted = matches!(next, Next::Deleting { .. });
         let advised = status.zip(blocking).filter(|_| !is_deleted);
         let advised = advised.and_then(|(status, blocking)| advice(status, blocking));
@@ -262,10 +262,10 @@ impl Explanation {
         }
     }
 
-    /// The cure of an event goes before that of the status: it is about the cause.
+    /// Replaces the advice of the status by the cure of an event, which is about the cause.
     fn with_cure_of_event(mut self) -> Self {
         let cure = self.run.as_ref().and_then(|run| run.cure);
-        // Of what follows from a memory limit events say less.
+        // For the effects of a memory limit, events say less than the status.
         let is_said = is_of_memory_limit(&self.message);
         if let Some(cure) = cure.filter(|_| !is_said) {
             self.to_do = Some(cure.to_owned());
@@ -273,7 +273,7 @@ impl Explanation {
         self
     }
 
-    /// True if an input is not there.
+    /// Returns true if an input is missing.
     fn waits_for_inputs(&self) -> bool {
         let blocking = self.blocked_by.as_ref();
         blocking.is_some_and(|it| it.reason == Category::DependencyNotReady.as_str())
@@ -291,7 +291,7 @@ impl Explanation {
         self
     }
 
-    /// What to do is told as it would be called there.
+    /// Rewrites the commands in the advice for this namespace.
     fn told_at(mut self, place: Place) -> Self {
         let to_do = self.to_do.as_deref();
         self.to_do = to_do.map(|advice| place.for_runnable(advice, &self.name));
@@ -299,8 +299,8 @@ impl Explanation {
         self
     }
 
-    /// Advice about a run that goes badly holds for the template. A profile may have the last word, and what is mended there makes
-    /// no run.
+    /// Adds a remark to advice about a failing run if a profile sets fields of the run. The advice is for the
+    /// template, but the profile may override it, and a change of the profile makes no run.
     fn with_profile(mut self, of_profile: Option<String>) -> Self {
         let blocking = self.blocked_by.as_ref();
         let is_of_run = blocking.is_some_and(|it| it.condition == STAMPED_OBJECT_CONDITION);
@@ -314,8 +314,8 @@ impl Explanation {
         self
     }
 
-    /// Why the template was not read, if it was not. What to do is what can be done without it, if the user lacks the right to
-    /// read it: whatever else kept it from being read passes.
+    /// Adds the reason why the template was not read. If the user lacks the right to read it, limits the advice to
+    /// what works without; other reasons are temporary.
     fn without_template(mut self, not_seen: Option<String>, is_hidden: bool) -> Self {
         if is_hidden {
             let (name, place) = (&self.name, &self.place);
@@ -326,7 +326,7 @@ impl Explanation {
         self
     }
 
-    /// What is going to be tried again asks nothing of anybody, unless something is in its way.
+    /// Adds the retries, and removes advice: before a retry the user has nothing to do, unless something blocks it.
     fn with_retry(mut self, retry: Option<Retry>) -> Self {
         let in_its_way = self.blocked_by.as_ref().is_some_and(|blocked| {
             blocked.condition == RUN_TEMPLATE_READY
@@ -344,7 +344,7 @@ impl Explanation {
     }
 }
 
-/// The fields of the run that a profile sets, if one does.
+/// Returns a phrase with the fields of the run that a profile sets, or `None`.
 fn of_profile(prospect: &Prospect) -> Option<String> {
     let (name, fields) = (
         &prospect.profile.as_ref()?.name,
@@ -353,14 +353,14 @@ fn of_profile(prospect: &Prospect) -> Option<String> {
     Some(format!("ClusterRunProfile {name} sets {fields}"))
 }
 
-/// What is said of a template that works, but hardly as its author expects.
+/// Returns the warnings of an accepted template, or `None`.
 fn warnings(template: &ClusterRunTemplate) -> Option<String> {
     let mut conditions = template.status.iter().flat_map(|status| &status.conditions);
     let accepted = conditions.find(|condition| condition.reason == "AcceptedWithWarnings")?;
     Some(accepted.message.clone())
 }
 
-/// Whether there is anything to run now.
+/// Returns the next run, by what is rendered.
 fn next(prospect: anyhow::Result<Prospect>) -> Next {
     match prospect.map(|prospect| (prospect.due, prospect.untold())) {
         Ok((Some(Due::New(sequence)), _)) => Next::New { sequence },
@@ -383,7 +383,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// A Runnable with these conditions, of which nothing is known to run next.
+    /// Returns the explanation of a Runnable with these conditions, whose next run is unknown.
     pub(in super::super) fn explanation(conditions: &Value, status: bool) -> Explanation {
         let mut runnable = json!({
             "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",

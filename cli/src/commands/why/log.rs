@@ -1,4 +1,4 @@
-//! The last words of the log of the container that failed.
+//! The last lines of the log of the container that failed.
 
 use std::fmt::Write as _;
 
@@ -19,16 +19,16 @@ use crate::{
     },
 };
 
-/// Lines that are shown, at most.
+/// Most lines that are shown.
 const LINES: i64 = 5;
-/// Bytes of them, at most.
+/// Most bytes that are shown.
 const BYTES: usize = 1024;
-/// Bytes of them that are read, at most.
+/// Most bytes that are read.
 const MOST_BYTES: i64 = 64 * 1024;
-/// Pods that are asked, at most.
+/// Most pods that are listed.
 const MOST_PODS: u32 = 500;
 
-/// The end of the log of a container.
+/// End of a container's log.
 #[derive(Debug, Serialize)]
 pub(super) struct LastLines {
     pub(super) pod: String,
@@ -37,7 +37,7 @@ pub(super) struct LastLines {
 }
 
 impl LastLines {
-    /// For people.
+    /// Returns the text for people.
     pub(super) fn text(&self) -> String {
         let mut out = format!("  the log of {}/{} ends:\n", self.pod, self.container);
         for line in &self.lines {
@@ -47,8 +47,8 @@ impl LastLines {
     }
 }
 
-/// True if a Secret may have gone into a run, so that its containers may repeat it: `why` is passed on more widely than logs. The
-/// question is that of the controller about the last words of a container.
+/// Returns true if a Secret may have gone into a run, so that its containers may repeat it: the output of `why` is
+/// passed on more widely than logs. The controller applies the same rule to a container's termination message.
 pub(super) fn may_hold_secrets(prospect: &Prospect, sequence: i64) -> bool {
     let sensitive = prospect.template.spec.sensitive_outputs.as_ref();
     prospect.has_secrets
@@ -56,7 +56,7 @@ pub(super) fn may_hold_secrets(prospect: &Prospect, sequence: i64) -> bool {
         || !is_rendered_now(prospect.due, sequence)
 }
 
-/// The last lines of the container that failed, of a run that did; nothing where the user may not read them.
+/// Returns the last lines of the container that failed in a failed run, or `None` if the user may not read them.
 pub(super) async fn last_lines(run: &LedgerRun, cluster: &Cluster) -> Option<LastLines> {
     if run.state != RunState::Ended(RunResult::Failed) {
         return None;
@@ -79,7 +79,7 @@ pub(super) async fn last_lines(run: &LedgerRun, cluster: &Cluster) -> Option<Las
     })
 }
 
-/// The pod and the container that the condition names.
+/// Returns the pod and the container that the condition names.
 fn failed(pods: &[Pod]) -> Option<(String, String)> {
     let mut words = PodsWords::default();
     for pod in pods {
@@ -89,11 +89,11 @@ fn failed(pods: &[Pod]) -> Option<(String, String)> {
     Some((pod.to_owned(), container.to_owned()))
 }
 
-/// The last lines of a log, as one may print them.
+/// Returns the last lines of a log, masked and safe to print.
 fn shown(log: &str) -> Vec<String> {
-    // What is longer than what is read ends otherwise.
+    // A log that is longer than the limit may end in the middle of a line.
     let is_cut = log.len() >= usize::try_from(MOST_BYTES).unwrap_or(usize::MAX);
-    // Masked first: no half of a password is left without its name.
+    // Masked before it is cut, so that no part of a password is left without its name.
     let log = masked(log);
     let tail = &log[log.ceil_char_boundary(log.len().saturating_sub(BYTES))..];
     let lines = tail.lines().filter(|line| !line.trim().is_empty());

@@ -1,5 +1,5 @@
-//! Facts of the cluster that say more than the status, as far as the user may see them: names that are nearly those that are wanted, profiles, and
-//! who may do what.
+//! Facts of the cluster that say more than the status, as far as the user may see them: similar names, profiles, and
+//! role bindings.
 
 mod bindings;
 
@@ -19,14 +19,14 @@ use crate::{
     objects::{GENERATED, generated},
 };
 
-/// Facts that were seen, and what follows from them.
+/// Facts that were found, and what follows from them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
-    /// Sentences, each for a line.
+    /// Sentences, a line each.
     pub(super) said: Vec<String>,
-    /// A cure in the place of that of the status.
+    /// Cure that replaces the one of the status.
     pub(super) to_do: Option<String>,
-    /// Words behind the cure.
+    /// Remark added to the cure.
     pub(super) hint: Option<String>,
 }
 
@@ -39,10 +39,10 @@ impl Seen {
     }
 }
 
-/// Profiles that are named, at most.
+/// Most profiles that are named.
 const MOST: usize = 3;
 
-/// Looks for the cause of what blocks a Runnable with this reason and this message.
+/// Looks for the cause of what blocks a Runnable with this reason and message.
 pub(super) async fn look(
     (reason, message): (&str, &str),
     runnable: &Runnable,
@@ -80,7 +80,7 @@ fn nearest<'a>(wanted: &str, names: &'a [String]) -> Option<&'a str> {
     suggestion::nearest(wanted, names.iter().map(String::as_str))
 }
 
-/// The names of a kind in the namespace; nothing where the user may not list them.
+/// Returns the names of a kind's objects in the namespace, or `None` if the user may not list them.
 pub(super) async fn names<K>(cluster: &Cluster) -> Option<Vec<String>>
 where
     K: kube::Resource<Scope = k8s_openapi::NamespaceResourceScope, DynamicType = ()>
@@ -95,7 +95,7 @@ where
     Some(listed.iter().map(ResourceExt::name_any).collect())
 }
 
-/// The objects of the inputs that a message may be about: those that it names, and that a run does not go without.
+/// Returns the source objects that a message names and that are not optional.
 fn wanted(runnable: &Runnable, message: &str, namespace: &str) -> Vec<SourceObject> {
     let sources = runnable.spec.inputs_from.iter().flatten();
     let needed = sources.filter(|source| source.optional != Some(true));
@@ -114,7 +114,7 @@ fn wanted(runnable: &Runnable, message: &str, namespace: &str) -> Vec<SourceObje
         .collect()
 }
 
-/// The first object of the inputs that is not there, though another one is that was probably meant.
+/// Looks for the first missing source object that has a similar name.
 async fn sources(runnable: &Runnable, message: &str, cluster: &Cluster) -> Seen {
     for object in wanted(runnable, message, &cluster.namespace) {
         let names = match object.kind {

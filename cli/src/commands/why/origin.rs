@@ -1,4 +1,4 @@
-//! Which fields of a run come out of the object that a Runnable selects.
+//! The fields of a run that derive from the object that a Runnable selects.
 
 use cartouche_language::{
     Segment,
@@ -8,15 +8,15 @@ use serde_json::Value;
 
 use crate::{live::object_diff::FieldChange, source};
 
-/// The texts of a template that are made of the selected object alone, and the path of the run that each is at.
+/// Texts of a template that derive from the selected object alone, with their paths in the run.
 pub(super) struct Origins {
-    /// `ConfigMap app-settings`.
+    /// Kind and name, such as `ConfigMap app-settings`.
     selected: String,
     tags: Vec<(String, String)>,
 }
 
-/// The fields of the selected object that a text is made of; nothing if tags of it read anything else, which may
-/// be what has changed.
+/// Returns the fields of the selected object in a text, or `None` if its tags read anything else, which may be what
+/// has changed.
 fn only_selected(text: &str) -> Option<String> {
     let mut fields = Vec::new();
     for tag in syntax::tags(text) {
@@ -32,7 +32,7 @@ fn only_selected(text: &str) -> Option<String> {
 }
 
 impl Origins {
-    /// Of a template's document, and the object that is selected now.
+    /// Finds them in a template's document, for the object that is selected now.
     pub(super) fn of(template: &Value, selected: &Value) -> Self {
         let text = |pointer: &str| selected.pointer(pointer).and_then(Value::as_str);
         let kind = text("/kind").unwrap_or("the selected object");
@@ -72,7 +72,7 @@ impl Origins {
         }
     }
 
-    /// Says of each change where in the selected object its value comes from.
+    /// Notes at each change the fields of the selected object that its value derives from.
     pub(super) fn name(&self, changes: &mut [FieldChange]) {
         for change in changes {
             // A tag may stand for more than one value.

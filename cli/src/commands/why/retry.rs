@@ -1,4 +1,4 @@
-//! What becomes of a run that failed, as data.
+//! The retries of a failed run, as data.
 
 use cartouche_crds::{ClusterRunTemplate, Runnable};
 use cartouche_engines::kinds::{Standing, Works};
@@ -11,38 +11,39 @@ use serde::Serialize;
 
 use crate::{foreign::in_one_line, live::runs};
 
-/// What becomes of a run that failed.
+/// State of the retries of a failed run.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state")]
 pub(super) enum Retry {
-    /// This attempt begins then.
+    /// This attempt begins at this time.
     Scheduled {
         attempt: i64,
         attempts: i64,
         at: Time,
     },
-    /// This attempt is due then, and the Runnable is suspended.
+    /// This attempt is planned for this time, but the Runnable is suspended.
     Held {
         attempt: i64,
         attempts: i64,
         at: Time,
     },
-    /// The same, once what is in its way has gone.
+    /// This attempt is planned for this time, but something blocks it.
     Blocked {
         attempt: i64,
         attempts: i64,
         at: Time,
     },
-    /// So many were made, and there is no further one.
+    /// All attempts are used up.
     Exhausted { attempts: i64 },
-    /// There is none, since `retryOn` names other ends.
+    /// There is no retry, since `retryOn` names other ends.
     NotNamed { ended: String, named: String },
-    /// One is to come, in the words of the status: the template, which says how many there are, could not be read.
+    /// A retry is to come, in the words of the status: the template, which has the number of attempts, could not be
+    /// read.
     Said { message: String },
 }
 
 impl Retry {
-    /// As the controller decides it.
+    /// Returns the retries as the controller decides them.
     pub(super) fn of(runnable: &Runnable, template: &ClusterRunTemplate) -> Option<Self> {
         let own = Asks::of_runnable(&runnable.spec);
         let policy = Policy::of(&own, &Asks::of_template(&template.spec)).ok()?;
@@ -83,14 +84,14 @@ impl Retry {
         })
     }
 
-    /// The same by the status alone.
+    /// Returns the same by the status alone.
     pub(super) fn by_status(runnable: &Runnable) -> Option<Self> {
         let scheduled = runs::retry_scheduled(runnable)?;
         let message = scheduled.message.clone();
         Some(Self::Said { message })
     }
 
-    /// The same for people.
+    /// Returns the text for people.
     pub(super) fn text(&self) -> String {
         match self {
             Self::Scheduled {
@@ -129,7 +130,7 @@ impl Retry {
         }
     }
 
-    /// The same while something else is in its way.
+    /// Marks a scheduled retry as blocked.
     pub(super) fn blocked(self) -> Self {
         match self {
             Self::Scheduled {
@@ -146,7 +147,8 @@ impl Retry {
     }
 }
 
-/// Until when the current run may work, as the controller decides it, where that is known: not while a queue holds it.
+/// Returns the deadline of the current run as the controller decides it, or `None` if it has none or a queue holds
+/// it.
 pub(super) fn deadline(
     runnable: &Runnable,
     template: &ClusterRunTemplate,
@@ -171,7 +173,7 @@ mod tests {
 
     use super::*;
 
-    /// A Runnable whose run ended like this, and its template with two more attempts.
+    /// Returns the retries for a Runnable whose run ended like this, and whose template has two more attempts.
     fn retried(run: &Value, suspend: bool) -> Option<Retry> {
         let mut current = json!({
             "sequence": 1, "name": "r", "inputHash": "v1:a", "apiVersion": "batch/v1", "kind": "Job",

@@ -1,4 +1,4 @@
-//! Why a Runnable is as it is, for people.
+//! The explanation of a Runnable's state as text.
 
 use std::fmt::Write as _;
 
@@ -40,7 +40,7 @@ pub(super) fn text(explanation: &Explanation) -> String {
     out
 }
 
-/// Whether it is ready, and if not, what to do.
+/// Returns the state of Ready, with what blocks it and what to do.
 fn state(explanation: &Explanation) -> String {
     let Explanation { name, reason, .. } = explanation;
     let mut out = match &explanation.ready {
@@ -87,7 +87,7 @@ fn state(explanation: &Explanation) -> String {
     }
     let pending = explanation.pending.as_ref();
     let place = &explanation.place;
-    // It is asked again with a run that is rendered.
+    // Commands about the answer of the API server need a rendered run.
     let again = explanation.not_seen.is_none().then_some(place);
     let tried = pending.and_then(|pending| pending::tried(pending, name, again));
     if let Some(tried) = tried {
@@ -108,7 +108,7 @@ fn state(explanation: &Explanation) -> String {
         );
     }
     let blocking = explanation.blocked_by.as_ref();
-    // What an engine says has no parts.
+    // A message of an engine has no parts.
     let blocking = blocking.filter(|blocking| blocking.condition == RUN_TEMPLATE_READY);
     let in_full = blocking.and_then(|blocking| Told::of(&blocking.message).in_full);
     if let Some(in_full) = in_full {
@@ -120,7 +120,7 @@ fn state(explanation: &Explanation) -> String {
     out
 }
 
-/// Whether no run is made since no profile can be used.
+/// Returns true if no run is made because no profile can be used.
 fn is_about_profiles(explanation: &Explanation) -> bool {
     let reasons = [
         Category::ProfileAmbiguous,
@@ -131,7 +131,7 @@ fn is_about_profiles(explanation: &Explanation) -> bool {
     blocking.is_some_and(|it| reasons.iter().any(|reason| reason.as_str() == it.reason))
 }
 
-/// Who is waited for beyond what the status says, and what the present run was made from that is not so any more.
+/// Lists what the sources wait for beyond what the status says, and how they have changed since the current run.
 fn awaited(sources: &Standing) -> String {
     let mut out = String::new();
     for awaited in sources.waits_for.iter().skip(1) {
@@ -151,17 +151,17 @@ fn awaited(sources: &Standing) -> String {
     out
 }
 
-/// What keeps it from being ready, as a person would say it.
+/// Returns what blocks the Runnable, in words for people.
 fn what_blocks<'a>(explanation: &'a Explanation, blocking: &'a BlockedBy) -> &'a str {
     if blocking.condition == RUN_TEMPLATE_READY {
         Told::of(&blocking.message).what
     } else {
-        // Ready says more of a run than its engine does.
+        // The message of Ready says more about a run than its engine does.
         &explanation.message
     }
 }
 
-/// The run that is waited for, in the words of its engine.
+/// Returns a line on the run in progress, in the words of its engine.
 fn in_progress(explanation: &Explanation) -> String {
     let Some(ExplainedRun { run, .. }) = &explanation.run else {
         return String::new();
@@ -182,7 +182,7 @@ fn in_progress(explanation: &Explanation) -> String {
     out
 }
 
-/// What the last run was made for.
+/// Returns the last run and its cause.
 fn cause(explained: &ExplainedRun) -> String {
     let ExplainedRun { run, because, .. } = explained;
     let paint = colour(run.state.as_str());
@@ -190,7 +190,7 @@ fn cause(explained: &ExplainedRun) -> String {
         RunState::Pending | RunState::Rejected => ("decided on", "to be made"),
         _ => ("begun", "made"),
     };
-    // Nothing of that name was ever made for it.
+    // No object of that name was ever made for the run.
     let never = if run.state == RunState::Rejected {
         "; it was never made"
     } else {
@@ -221,7 +221,7 @@ fn cause(explained: &ExplainedRun) -> String {
     out
 }
 
-/// By what a run at work is judged, and what of that is not there after so long.
+/// Describes the rules that judge a running run, and what is missing after this time.
 fn judged_by(judged: &Judged, since: &str) -> String {
     let Judged { by, missing } = judged;
     match missing.as_slice() {
@@ -254,7 +254,7 @@ fn reasons(because: &Because) -> String {
     }
 }
 
-/// The change since an earlier run.
+/// Describes the change since an earlier run.
 fn changed(run: i64, found: &Found, not_seen: Option<&str>, sources: &[SourceChange]) -> String {
     let diff = match found {
         Found::Known(diff) => diff,
@@ -293,7 +293,7 @@ fn changed(run: i64, found: &Found, not_seen: Option<&str>, sources: &[SourceCha
     out
 }
 
-/// Who asked for a run that is like the one before it, and why.
+/// Describes who asked for a run that is like the one before, and the reason.
 fn requested(request: &RerunRequest) -> String {
     let by = match request.by.as_str() {
         "" => "somebody",
@@ -321,13 +321,13 @@ fn is_running(explanation: &Explanation, sequence: i64) -> bool {
     run.is_some_and(|run| run.sequence == sequence && run.state == RunState::Running)
 }
 
-/// Whether what blocks is all that keeps from telling what would run.
+/// Returns true if the blocking condition has said already why the next run is unknown.
 fn is_said_above(explanation: &Explanation, message: &str) -> bool {
     let blocking = explanation.blocked_by.as_ref();
     blocking.is_some_and(|blocking| Told::of(&blocking.message).what == message)
 }
 
-/// Whether there is anything to run now.
+/// Returns a line on the next run.
 fn next(explanation: &Explanation) -> String {
     match &explanation.next {
         Next::New { sequence } => format!(

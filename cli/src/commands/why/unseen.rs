@@ -1,8 +1,8 @@
-//! Advice for those who may not read the template: none that only leads to a command which cannot do its work for them.
+//! Advice for users who may not read the template, without commands that need it.
 
 use crate::{cluster::TEMPLATES_VIEW, live::place::Place};
 
-/// The advice as it can be followed without the template.
+/// Rewrites the advice so that it can be followed without the template.
 pub(super) fn advice(advice: &str, name: &str, place: &Place) -> String {
     let needs = |command: &str| advice.contains(&format!("`cartouche {command} "));
     if needs("approve") {

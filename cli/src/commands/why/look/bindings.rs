@@ -1,4 +1,4 @@
-//! `RoleBinding`s that were to give an account its rights, and do not.
+//! `RoleBinding`s that seem meant to give an account its rights, and do not.
 
 use cartouche_crds::{DEFAULT_SERVICE_ACCOUNT, Runnable};
 use cartouche_language::suggestion;
@@ -8,16 +8,16 @@ use kube::{Api, ResourceExt, api::ListParams};
 use super::{Seen, names};
 use crate::cluster::{Cluster, within};
 
-/// Bindings that are named, at most.
+/// Most bindings that are named.
 const MOST: usize = 3;
 
-/// True of a message which says that this account may not do something.
+/// Returns true if a message says that this account may not do something.
 pub(super) fn is_refused(message: &str, namespace: &str, account: &str) -> bool {
     let who = format!("ServiceAccount {account:?} in namespace {namespace:?} may not ");
     message.contains(&who)
 }
 
-/// Looks for such bindings of its account in the namespace, as far as the user may list them.
+/// Looks for such bindings of its account in the namespace, if the user may list them.
 pub(super) async fn look(runnable: &Runnable, cluster: &Cluster) -> Seen {
     let account = runnable.spec.service_account();
     let api: Api<RoleBinding> = cluster.api();
@@ -32,8 +32,9 @@ pub(super) async fn look(runnable: &Runnable, cluster: &Cluster) -> Seen {
     }
 }
 
-/// The bindings for an account of this name that give it nothing. Whether one of them was to, only people know: what to do stays as the
-/// status says it. Every namespace has a `default`, and a binding of another one is mostly meant.
+/// Describes the bindings for an account of this name that give it nothing. It is unknown if one of them should, so
+/// the advice stays that of the status. Every namespace has a `default` account, and a binding usually means another
+/// one.
 fn wrong(
     account: &str,
     namespace: &str,
@@ -98,14 +99,14 @@ mod tests {
             ["RoleBinding b names Role bulider, which is not there; a Role builder is there"]
         );
         assert!(said(&[binding("shop", "builder")]).is_empty());
-        // Roles that the user may not list may be there.
+        // Roles that the user may not list may exist.
         let unseen = wrong("builder", "shop", &[binding("shop", "bulider")], None);
         assert!(unseen.is_empty());
     }
 
     #[test]
     fn bindings_of_others_are_left_out_where_they_are_probably_meant() {
-        // One of its own gives it something, and what lacks is in that.
+        // A binding of its own gives it something; what is missing is in that role.
         let own_and_other = [binding("default", "admin"), binding("shop", "builder")];
         assert!(said(&own_and_other).is_empty());
         let mut of_default = binding("other", "admin");
