@@ -44,7 +44,7 @@ fn only_what_comes_after_the_dashes_is_typed() {
     assert!(words(&arguments[..1]).is_empty());
 }
 
-/// Commands, and which of their arguments are completed from the cluster.
+/// Returns the commands, with their arguments that are completed from the cluster.
 fn completed() -> Vec<(String, Vec<String>)> {
     let command = command_line::named("cartouche");
     let named = command.get_subcommands().map(|subcommand| {

@@ -1,8 +1,8 @@
-//! Times as people read them.
+//! Times in words for people.
 
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
-/// `5s`, `3m`, `2h`, `4d`: between two times.
+/// Returns the time between two instants, such as `5s`, `3m`, `2h`, `4d`.
 pub(crate) fn span(from: Timestamp, to: Timestamp) -> String {
     let seconds = (to.as_second() - from.as_second()).max(0);
     match seconds {
@@ -13,18 +13,19 @@ pub(crate) fn span(from: Timestamp, to: Timestamp) -> String {
     }
 }
 
-/// How long ago; empty if that is not known.
+/// Returns the time since an instant, or an empty text if it is unknown.
 pub(crate) fn ago(time: Option<&Time>) -> String {
     time.map_or_else(String::new, |time| span(time.0, Timestamp::now()))
 }
 
-/// How long something took; empty while it goes on. It ended at `end`, if that is known, and was `seen` to have ended: that
-/// may be much later, as after a status was lost, so that without an end it took at most so long.
+/// Returns the duration of a run, or an empty text while it is running. It ended at `end`, if known. The controller
+/// saw the end at `seen`, which may be much later, for example after a lost status. Without `end` the result is
+/// therefore an upper bound.
 pub(crate) fn took(start: Option<&Time>, end: Option<&Time>, seen: Option<&Time>) -> String {
     let Some((start, seen)) = start.zip(seen) else {
         return String::new();
     };
-    // What came after it was seen is another end, and what came before its start is of another clock.
+    // A time after `seen` is another end, and a time before the start comes from another clock.
     match end.filter(|end| start.0 <= end.0 && end.0 <= seen.0) {
         Some(end) => span(start.0, end.0),
         None => format!("<={}", span(start.0, seen.0)),

@@ -9,21 +9,21 @@ use crate::{
     live::{age, runs::LedgerRun},
 };
 
-/// Events that are looked through, at most.
+/// Most events that are looked through.
 const MOST: u32 = 500;
-/// Events of a Runnable that no condition says. Of one second the later ones of this list come first.
+/// Reasons of events of a Runnable that no condition reports. Within one second, later ones in this list win.
 const OF_RUNNABLE: [&str; 3] = ["DoubtfulValue", "RunWarning", "RetentionFailed"];
 
-/// A Warning event, for people.
+/// Warning event, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Warned {
-    /// Its reason.
+    /// Reason of the event.
     pub(crate) reason: String,
-    /// Its words, and its age.
+    /// Reason, message and age.
     pub(crate) text: String,
-    /// The cure, if it is known.
+    /// Cure, if it is known.
     pub(crate) cure: Option<&'static str>,
-    /// The time at which it was published last.
+    /// Time at which the event was published last.
     pub(crate) at: Option<Time>,
 }
 
@@ -41,34 +41,34 @@ impl Warned {
         }
     }
 
-    /// True if it is not older than so many seconds.
+    /// Returns true if the event is at most this many seconds old.
     pub(crate) fn is_fresh(&self, seconds: i64) -> bool {
         let age = |at: &Time| Timestamp::now().as_second() - at.0.as_second();
         self.at.as_ref().is_some_and(|at| age(at) <= seconds)
     }
 }
 
-/// The last Warning of a run's object: of a Job that makes no pod nothing else says why. Nothing where events may not be
-/// listed, or are gone.
+/// Returns the last Warning of a run's object. For a Job that makes no pod, only events say why. Returns `None` if
+/// events may not be listed, or are gone.
 pub(crate) async fn last_warning(run: &LedgerRun, cluster: &Cluster) -> Option<Warned> {
     let uid = run.uid.as_deref()?;
     last(&warnings_of(uid), cluster, |_| true).await
 }
 
-/// The last Warning of a run that is a pod itself.
+/// Returns the last Warning of a run that is a pod itself.
 pub(crate) async fn last_warning_of_pod(run: &LedgerRun, cluster: &Cluster) -> Option<Warned> {
     let uid = run.uid.as_deref()?;
     last(&warnings_of(uid), cluster, says_a_cause).await
 }
 
-/// True of an event that something can be done about: others of a pod say no more than its status.
+/// Returns true if there is a cure for the event. Other events of a pod say no more than its status.
 fn says_a_cause(event: &Event) -> bool {
     let reason = event.reason.as_deref().unwrap_or_default();
     let message = event.message.as_deref().unwrap_or_default();
     cure_of_event(reason, message).is_some()
 }
 
-/// The last Warning of a pod that a Job has made, by the name that it gives its pods: they may be gone.
+/// Returns the last Warning of a pod that a Job made. Pods are matched by name, since they may be gone.
 pub(crate) async fn last_warning_of_pods(run: &LedgerRun, cluster: &Cluster) -> Option<Warned> {
     let selector = "involvedObject.kind=Pod,type=Warning";
     let is_of_run = |event: &Event| {
@@ -78,7 +78,7 @@ pub(crate) async fn last_warning_of_pods(run: &LedgerRun, cluster: &Cluster) -> 
     last(selector, cluster, is_of_run).await
 }
 
-/// The last Warning of a Runnable that none of its conditions says.
+/// Returns the last Warning of a Runnable that none of its conditions reports.
 pub(crate) async fn last_warning_of_runnable(uid: &str, cluster: &Cluster) -> Option<Warned> {
     last(&warnings_of(uid), cluster, |event| rank(event).is_some()).await
 }
@@ -88,7 +88,7 @@ fn rank(event: &Event) -> Option<usize> {
     OF_RUNNABLE.iter().position(|it| *it == reason)
 }
 
-/// The Warning events of the object with this uid, as a field selector.
+/// Returns a field selector for the Warning events of the object with this uid.
 fn warnings_of(uid: &str) -> String {
     format!("involvedObject.uid={uid},type=Warning")
 }
@@ -106,7 +106,7 @@ async fn last(
         .map(Warned::of)
 }
 
-/// True of the name of a pod of a Job: that of the Job, the index if it has one, and five letters or digits.
+/// Returns true if a pod has the name of a Job's pod: the Job's name, the index if any, and five letters or digits.
 fn is_pod_of(job: &str, pod: &str) -> bool {
     let rest = pod.strip_prefix(job).and_then(|it| it.strip_prefix('-'));
     let Some(rest) = rest else {

@@ -1,10 +1,10 @@
-//! What an object of a cluster was created with: the fields that Cartouche sent and those that the API server
-//! filled in then, without what others added. The API server keeps a list of the fields of each writer.
+//! The fields that an object was created with: those that Cartouche sent and those that the API server filled in
+//! then, without later additions of others. The API server keeps a list of the fields of each writer.
 
 use cartouche_crds::FIELD_MANAGER;
 use serde_json::{Map, Value};
 
-/// The fields of an object that Cartouche created it with. `None` if the API server does not tell.
+/// Returns the fields of an object that Cartouche created it with, or `None` if the API server does not list them.
 pub(crate) fn owned(object: &Value) -> Option<Value> {
     let managers = object.pointer("/metadata/managedFields")?.as_array()?;
     let ours = managers.iter().find(|entry| {
@@ -24,7 +24,7 @@ pub(crate) fn owned(object: &Value) -> Option<Value> {
     Some(kept)
 }
 
-/// The part of a value that a set of fields names. An empty set means all of it.
+/// Returns the part of a value that a set of fields names. An empty set names all of it.
 fn pick(value: &Value, fields: &Value) -> Option<Value> {
     let fields = fields.as_object()?;
     let has_below = fields
@@ -52,7 +52,7 @@ fn pick(value: &Value, fields: &Value) -> Option<Value> {
     }
 }
 
-/// Whether a name such as `k:{"name":"x"}` or `v:"x"` means this element of a list.
+/// Returns true if a name such as `k:{"name":"x"}` or `v:"x"` stands for this element of a list.
 fn names(name: &str, item: &Value) -> bool {
     if let Some(keys) = name.strip_prefix("k:") {
         let keys: Option<Map<String, Value>> = serde_json::from_str(keys).ok();

@@ -1,4 +1,4 @@
-//! Notes on Runnables that a newer release serves: a controller of this release does nothing that such a Runnable asks for.
+//! Notes on Runnables that a newer release serves: controllers of this release leave them alone.
 
 use cartouche_crds::Runnable;
 use cartouche_protocol::{
@@ -8,12 +8,12 @@ use kube::ResourceExt as _;
 
 use crate::foreign::in_one_line;
 
-/// Why controllers of this release leave it alone, if they do.
+/// Returns the reason why controllers of this release leave the Runnable alone, or `None`.
 pub(crate) fn left_alone(runnable: &Runnable) -> Option<ReconcileError> {
     leaves_alone(runnable.status.as_ref())
 }
 
-/// A note beside the answer of a command that has written something; empty for a Runnable that this release serves.
+/// Returns a note for a command that has changed the Runnable; empty if this release serves it.
 pub(crate) fn beside(runnable: &Runnable) -> String {
     let Some(newer) = left_alone(runnable) else {
         return String::new();

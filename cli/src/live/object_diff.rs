@@ -1,4 +1,4 @@
-//! Differences between two objects, field by field, and file by file of those that their containers find.
+//! Differences between two objects, field by field, and by file for files that their containers find.
 
 mod lines;
 pub(crate) mod pairs;
@@ -20,30 +20,30 @@ use crate::{
 const REMOVED: Style = AnsiColor::Red.on_default();
 const ADDED: Style = AnsiColor::Green.on_default();
 
-/// A field with another value. `None`: it is not there.
+/// Field with another value. `None` means that it does not exist.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct FieldChange {
-    /// The path to it in the object; or in the file, if that is one of a document.
+    /// Path of the field in the object, or in the file if that holds a document.
     pub(crate) path: String,
-    /// The file that containers find it in.
+    /// File that containers find the field in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) file: Option<String>,
-    /// Its line there, if the file is a text: the value is all of it.
+    /// Line in the file, if that is a text; the value is then the whole line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) line: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) old: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) new: Option<Value>,
-    /// Where in another object the value comes from, if it is known.
+    /// Object and field that the value derives from, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) from: Option<String>,
-    /// The steps to it in the object, and on into its file.
+    /// Steps to the field in the object, and on into its file.
     #[serde(skip)]
     pub(crate) at: Vec<Segment>,
 }
 
-/// All fields that differ, in the order of their names, and then what differs of files.
+/// Returns all fields that differ, ordered by name, and then the differences in files.
 pub(crate) fn changes(old: &Value, new: &Value) -> Vec<FieldChange> {
     let (mut old, mut new) = (old.clone(), new.clone());
     let (left, right) = (files_taken_out(&mut old), files_taken_out(&mut new));
@@ -62,14 +62,14 @@ pub(crate) fn changes(old: &Value, new: &Value) -> Vec<FieldChange> {
     found
 }
 
-/// A file of a run.
+/// File of a run.
 struct RunFile {
     path: String,
     text: String,
 }
 
 impl RunFile {
-    /// The document that it holds, if it is none of a mere text.
+    /// Returns the document in the file, or `None` if it is plain text.
     fn document(&self) -> Option<Value> {
         let document = serde_json::from_str(&self.text).ok();
         document.filter(|it: &Value| it.is_object() || it.is_array())
@@ -95,7 +95,7 @@ fn files_taken_out(object: &mut Value) -> BTreeMap<Vec<Segment>, RunFile> {
     files
 }
 
-/// The differences in a file: members of a document, or lines of a text.
+/// Returns the differences in a file: members of a document, or lines of a text.
 fn changes_of_file(
     at: &[Segment],
     old: Option<&RunFile>,
@@ -163,7 +163,7 @@ fn compare(
 }
 
 impl FieldChange {
-    /// The place of a value, and the value.
+    /// Returns the place of a value, and the value.
     fn line(&self, value: &Value) -> String {
         match (&self.file, self.line, value) {
             (Some(file), Some(line), Value::String(text)) => {
@@ -176,7 +176,7 @@ impl FieldChange {
     }
 }
 
-/// A line for each value, old before new.
+/// Returns a line for each value, old before new.
 pub(crate) fn shown(changes: &[FieldChange]) -> String {
     let mut out = String::new();
     for change in changes {
@@ -184,7 +184,7 @@ pub(crate) fn shown(changes: &[FieldChange]) -> String {
             let _ = writeln!(out, "{REMOVED}- {}{REMOVED:#}", change.line(old));
         }
         if let Some(new) = &change.new {
-            // Where the tag reads now: the value itself is of the time of the run.
+            // The tag reads this field now; the value itself is of the time of the run.
             let from = change.from.as_ref().map_or(String::new(), |from| {
                 format!("  (now from {})", in_one_line(from))
             });
@@ -194,7 +194,7 @@ pub(crate) fn shown(changes: &[FieldChange]) -> String {
     out
 }
 
-/// An object that is new as a whole: as YAML, and then its files.
+/// Returns a new object as YAML, followed by its files.
 pub(crate) fn shown_new(object: &Value) -> String {
     let mut object = object.clone();
     let files = files_taken_out(&mut object);
@@ -220,7 +220,7 @@ fn in_yaml(value: &Value) -> String {
     yaml::text(value).unwrap_or_else(|_| format!("{value:#}\n"))
 }
 
-/// A run as its template renders it: without what makes each run unlike every other.
+/// Returns a run as its template renders it, without what is unique to each run.
 pub(crate) fn comparable(run: &Value) -> Value {
     let mut run = run.clone();
     if let Some(fields) = run.as_object_mut() {

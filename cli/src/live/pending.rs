@@ -1,21 +1,21 @@
-//! What is said of a run that is due and waits.
+//! The pending run, and its texts.
 
 use cartouche_crds::{PendingRun, Runnable};
 use cartouche_protocol::{category::Category, facts::DryRun};
 
 use super::{age, place::Place};
 
-/// The run that is due and waits, if one does.
+/// Returns the pending run, if one waits.
 pub(crate) fn pending(runnable: &Runnable) -> Option<&PendingRun> {
     runnable.status.as_ref()?.pending.as_ref()
 }
 
-/// Whether it waits for a person.
+/// Returns true if the run waits for approval.
 pub(crate) fn waits_for_approval(pending: &PendingRun) -> bool {
     pending.reason == Category::ApprovalRequired.as_str()
 }
 
-/// What the API server said of the run when it was tried, and how it is asked again, where that can be done.
+/// Describes the API server's answer to the dry run. With a `place`, adds the command that asks again.
 pub(crate) fn tried(pending: &PendingRun, name: &str, place: Option<&Place>) -> Option<String> {
     let said = pending.dry_run.as_deref()?;
     let ago = age::ago(Some(&pending.since));

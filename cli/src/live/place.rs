@@ -1,20 +1,20 @@
-//! Where the commands that are told would be called.
+//! The namespace that commands in hints refer to.
 
-/// What a command has to name beside a Runnable, to mean the same one when it is called as it is told.
+/// Namespace that a command has to name, so that it means the same Runnable when the user calls it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Place {
     namespace: Option<String>,
 }
 
 impl Place {
-    /// A namespace, where commands that name none mean `default`.
+    /// Makes a place of a namespace; commands without `-n` mean `default`.
     pub(crate) fn new(namespace: &str, default: &str) -> Self {
         Self {
             namespace: (namespace != default).then(|| namespace.to_owned()),
         }
     }
 
-    /// The command as it is called: `cartouche why hello -n shop`.
+    /// Returns the command as the user calls it, such as `cartouche why hello -n shop`.
     pub(crate) fn command(&self, command: &str) -> String {
         match &self.namespace {
             None => format!("cartouche {command}"),
@@ -22,7 +22,7 @@ impl Place {
         }
     }
 
-    /// Advice that holds for any Runnable, for this one: `cartouche rerun` alone would not be called so.
+    /// Adds the Runnable's name to the commands in general advice, such as `cartouche rerun`.
     pub(crate) fn for_runnable(&self, advice: &str, name: &str) -> String {
         let commands = [
             "approve",

@@ -1,19 +1,20 @@
-//! Why a pod prints nothing yet.
+//! The reason why a pod prints nothing yet.
 
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodStatus};
 
 use crate::foreign::in_one_line;
 
-/// What a pod waits for.
+/// Reason why a pod waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PodWaiting {
-    /// The reason in one word: another one is worth telling.
+    /// Reason in one word; callers report a change of it.
     pub(crate) reason: String,
-    /// The whole, for people.
+    /// Full text, for people.
     pub(crate) text: String,
 }
 
-/// What a pod waits for; nothing once a container of it is at work, or when it has ended.
+/// Returns the reason why a pod waits, or `None` once a container is running or the pod has ended. A container with a
+/// problem counts in any case.
 pub(crate) fn pod_waiting(pod: &Pod) -> Option<PodWaiting> {
     let nobody = PodStatus::default();
     let status = pod.status.as_ref().unwrap_or(&nobody);
@@ -23,7 +24,7 @@ pub(crate) fn pod_waiting(pod: &Pod) -> Option<PodWaiting> {
     unscheduled(status).or_else(|| unstarted(status))
 }
 
-/// No node takes it.
+/// Returns the reason if no node takes the pod.
 fn unscheduled(status: &PodStatus) -> Option<PodWaiting> {
     let mut conditions = status.conditions.iter().flatten();
     let scheduled = conditions.find(|condition| condition.type_ == "PodScheduled")?;
@@ -34,7 +35,7 @@ fn unscheduled(status: &PodStatus) -> Option<PodWaiting> {
     Some(told("not scheduled", reason, scheduled.message.as_deref()))
 }
 
-/// A container waits: rather one that has a problem than one that is made ready.
+/// Returns the reason if a container waits, preferring one with a problem to one that is being prepared.
 fn unstarted(status: &PodStatus) -> Option<PodWaiting> {
     let init = status.init_container_statuses.iter().flatten();
     let all: Vec<&ContainerStatus> = init

@@ -9,8 +9,8 @@ use kube::api::ListParams;
 
 use crate::cluster::{Cluster, within};
 
-/// The profiles as decisions about Runnables of the namespace need them; nothing if the user may not list them. A cluster whose
-/// Cartouche is older has none.
+/// Reads the profiles, with the labels of the namespace if rules select namespaces. Returns `None` if the user may
+/// not list them. A cluster with an older Cartouche has none.
 pub(crate) async fn read(cluster: &Cluster) -> anyhow::Result<Option<Profiles>> {
     let api = cluster.cluster_api::<ClusterRunProfile>();
     let listed = async { unless_denied(api.list(&ListParams::default()).await) };
@@ -35,7 +35,7 @@ pub(crate) async fn read(cluster: &Cluster) -> anyhow::Result<Option<Profiles>> 
         profiles.namespace_labels =
             match within(&format!("reading the namespace {name}"), read).await? {
                 Answer::Denied => None,
-                // Nothing runs there.
+                // Nothing runs in a namespace that does not exist.
                 Answer::Absent => Some(Arc::new(BTreeMap::new())),
                 Answer::Given(found) => Some(Arc::new(found.metadata.labels.unwrap_or_default())),
             };

@@ -1,4 +1,4 @@
-//! What a Runnable would run now.
+//! The next run of a Runnable, or the current one if it is the rendered one.
 
 mod edited;
 mod making;
@@ -20,40 +20,40 @@ pub(crate) use read::{of_files, of_named, refreshed, with_template_of};
 
 use crate::{live::run_diff, render::Run};
 
-/// What a Runnable would run.
+/// Run of a Runnable as it is rendered now.
 pub(crate) struct Prospect {
-    /// As it is on the cluster, if it is there.
+    /// Runnable on the cluster, if it exists.
     pub(crate) live: Option<Runnable>,
-    /// As it is or would be.
+    /// Runnable as it is, or as edited.
     pub(crate) runnable: Runnable,
-    /// The number that the run would have.
+    /// Number of the run.
     pub(crate) sequence: i64,
     pub(crate) run: Run,
-    /// The profile that it is made with, as it is now.
+    /// Profile that the run is made with, in its present version.
     pub(crate) profile: Option<ProfileVersion>,
-    /// Why that cannot be known, if it cannot: then the run is shown without one.
+    /// Reason why the profile is unknown, if it is; the run is then rendered without one.
     pub(crate) unknown_profile: Option<String>,
-    /// Why a request to choose it anew was not followed.
+    /// Reason why a refresh of the profile was not followed.
     pub(crate) not_refreshed: Option<String>,
-    /// Why no controller of this release makes the run, if it is of a newer one.
+    /// Reason why controllers of this release do not make the run, if a newer one serves it.
     pub(crate) newer: Option<ReconcileError>,
-    /// None where it cannot be told, since it follows from Secrets that are unread.
+    /// Pending change; `None` if it depends on Secrets that the user may not read.
     pub(crate) due: Option<Due>,
-    /// The Secrets that the hash follows from, and that the user may not read: without them there is no hash.
+    /// Secrets that the hash depends on and that the user may not read; if there are any, the hash is unknown.
     pub(crate) unread: BTreeSet<String>,
-    /// The revisions of what its inputs come from, as a status has them; none of what is not known.
+    /// Revisions of the sources of the inputs, as in a status, as far as they are known.
     pub(crate) revisions: BTreeMap<String, String>,
-    /// The template that it is rendered with.
+    /// Template that the run is rendered with.
     pub(crate) template: ClusterRunTemplate,
-    /// The object that is selected.
+    /// Object that is selected.
     pub(crate) selected: Option<Value>,
-    /// The facts, in words, that its hash follows from and that the cluster has yet to give.
+    /// Descriptions of facts that the hash depends on and that only the cluster can give.
     pub(crate) provisional: Vec<String>,
-    /// Whether the last run, this one, or what is selected may hold parts of a Secret.
+    /// True if the last run, this one, or the selected object may hold parts of a Secret.
     pub(crate) has_secrets: bool,
 }
 
-/// Said of an error that may repeat parts of a Secret.
+/// Mark on an error that may repeat parts of a Secret.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OfSecrets;
 
@@ -64,18 +64,18 @@ impl fmt::Display for OfSecrets {
 }
 
 impl Prospect {
-    /// Whether it is another run than the present one.
+    /// Returns true if the run is another one than the current run.
     pub(crate) fn is_new(&self) -> bool {
         matches!(self.due, Some(Due::New(_)))
     }
 
-    /// The hash of what is rendered, if it can be known.
+    /// Returns the hash of the inputs, or `None` if it is unknown.
     pub(crate) fn input_hash(&self) -> Option<&str> {
         let hash = self.run.rendered.input_hash();
         Some(hash).filter(|_| self.unread.is_empty())
     }
 
-    /// Why its hash cannot be known, if it cannot.
+    /// Returns the reason why the hash is unknown, or `None`.
     pub(crate) fn untold(&self) -> Option<String> {
         let names: Vec<&str> = self.unread.iter().map(String::as_str).collect();
         match names.as_slice() {
@@ -90,7 +90,7 @@ impl Prospect {
         }
     }
 
-    /// The run's making, as far as it is known now.
+    /// Returns how the run is made, for comparing it with another one.
     pub(crate) fn making(&self) -> run_diff::Making<'_> {
         let Run {
             rendering,
@@ -107,8 +107,8 @@ impl Prospect {
     }
 }
 
-/// Whether a run is what is rendered now: tags of a template that renders something else may not be those that it
-/// was made of.
+/// Returns true if the run of this number is the rendered one. Otherwise the tags of the present template may not be
+/// those of the run.
 pub(crate) fn is_rendered_now(due: Option<Due>, sequence: i64) -> bool {
     matches!(due, Some(Due::Pending(now) | Due::Nothing(now)) if now == sequence)
 }

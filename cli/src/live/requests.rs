@@ -1,5 +1,5 @@
-//! Who asked for a re-run, or had a run stopped, and why. Runs carry it, so that it is known as long as they
-//! are there.
+//! The requests for a re-run or a stop, with the user and the reason. Runs carry them, so that they are known as long
+//! as the runs exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,8 +23,8 @@ use crate::{
     live::runs::LedgerRun,
 };
 
-/// Adds to the runs what their objects say, or the Runnable of a run that was not made yet or is gone. What may not be
-/// read stays unknown.
+/// Adds the requests that the objects of the runs carry, or the Runnable for a run without an object. Objects that
+/// the user may not read add nothing.
 pub(crate) async fn add(
     runs: &mut [LedgerRun],
     runnable: &Runnable,
@@ -45,7 +45,7 @@ pub(crate) async fn add(
         let listed = within("listing the runs", api.list(&parameters)).await;
         let objects: Vec<DynamicObject> = match listed {
             Ok(listed) => listed.items,
-            // Too much at once perhaps: who asked is in the metadata.
+            // The objects may be too large together; the requests are in the metadata.
             Err(_) => bare(&api, &parameters).await,
         };
         let objects: BTreeMap<String, &DynamicObject> = objects
@@ -66,7 +66,7 @@ pub(crate) async fn add(
     Ok(())
 }
 
-/// The runs without what they are; none if they may not be listed.
+/// Returns the metadata of the runs, or none if the user may not list them.
 async fn bare(api: &Api<DynamicObject>, parameters: &ListParams) -> Vec<DynamicObject> {
     let listed = within("listing the runs", api.list_metadata(parameters)).await;
     let listed = listed.map(|list| list.items).unwrap_or_default();
@@ -78,7 +78,7 @@ async fn bare(api: &Api<DynamicObject>, parameters: &ListParams) -> Vec<DynamicO
     bare.collect()
 }
 
-/// Adds what the Runnable says of the request that it still carries.
+/// Adds the request that the Runnable still carries.
 fn add_asked(runs: &mut [LedgerRun], runnable: &Runnable) {
     let Some(request) = runnable.annotations().get(RERUN_REQUEST_ANNOTATION) else {
         return;
@@ -89,7 +89,7 @@ fn add_asked(runs: &mut [LedgerRun], runnable: &Runnable) {
     }
 }
 
-/// Adds to a run what its object says.
+/// Adds to a run the requests that its object carries.
 fn note(run: &mut LedgerRun, metadata: &ObjectMeta) {
     if let Some(request) = of(metadata) {
         run.rerun_token = Some(request.token.clone());
@@ -98,7 +98,7 @@ fn note(run: &mut LedgerRun, metadata: &ObjectMeta) {
     run.cancel_request = cancellation(metadata);
 }
 
-/// What a run says of the request that it answers.
+/// Returns the request that a run answers, or `None`.
 fn of(metadata: &ObjectMeta) -> Option<RerunRequest> {
     metadata.labels.as_ref()?.get(RUN_SEQUENCE_LABEL)?;
     let annotations = metadata.annotations.as_ref()?;
@@ -112,14 +112,14 @@ fn of(metadata: &ObjectMeta) -> Option<RerunRequest> {
     }))
 }
 
-/// Who had a run stopped, as its object says.
+/// Returns the request to stop a run, as its object carries it.
 pub(crate) fn cancellation(metadata: &ObjectMeta) -> Option<Cancellation> {
     metadata.labels.as_ref()?.get(RUN_SEQUENCE_LABEL)?;
     let annotations = metadata.annotations.as_ref()?;
     Cancellation::of(annotations.get(CANCEL_REQUEST_ANNOTATION)?)
 }
 
-/// `stopped by alice: the wrong branch`, or by its timeout. Nothing of a run that succeeded all the same.
+/// Returns a text such as `stopped by alice: the wrong branch`, or `None` if the run succeeded all the same.
 pub(crate) fn stopped(run: &LedgerRun) -> Option<String> {
     let request = run.cancel_request.as_ref().map(ToString::to_string);
     let stopped = request.or_else(|| run.stop.as_ref().map(ToString::to_string))?;
@@ -130,7 +130,7 @@ pub(crate) fn stopped(run: &LedgerRun) -> Option<String> {
     }
 }
 
-/// The message of a run in one line, and who had it stopped.
+/// Returns the first line of a run's message, with who had it stopped.
 pub(crate) fn message(run: &LedgerRun) -> String {
     let message = run.message.lines().next().unwrap_or_default();
     match (stopped(run), message) {
@@ -141,7 +141,7 @@ pub(crate) fn message(run: &LedgerRun) -> String {
     }
 }
 
-/// The request for a run that answers this token.
+/// Returns the request that a run answers; at least its token.
 pub(crate) fn request(run: &LedgerRun, token: &str) -> RerunRequest {
     run.rerun_request.clone().unwrap_or_else(|| RerunRequest {
         token: token.to_owned(),
@@ -149,7 +149,7 @@ pub(crate) fn request(run: &LedgerRun, token: &str) -> RerunRequest {
     })
 }
 
-/// `alice: the registry was down`, or the token where nothing else is known.
+/// Returns a text such as `alice: the registry was down`, or the token if nothing else is known.
 pub(crate) fn asked_for(run: &LedgerRun) -> String {
     let Some(request) = &run.rerun_request else {
         return run.rerun_token.clone().unwrap_or_default();

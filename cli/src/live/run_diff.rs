@@ -1,4 +1,5 @@
-//! Differences between two runs that can have made the later one: not those that each run has of its own, and not those of a profile.
+//! Differences between two runs that can be the cause of the later one: not what is unique to each run, and not their
+//! profiles.
 
 mod put_back;
 
@@ -21,10 +22,10 @@ use crate::{
     source::{self, Segment},
 };
 
-/// So many fields of a profile are named.
+/// Most fields of a profile that are named.
 const NAMED: usize = 4;
 
-/// A run, and what only it has.
+/// Run, with the facts that only this run has.
 #[derive(Clone, Copy)]
 pub(crate) struct Side<'a> {
     object: &'a Value,
@@ -32,30 +33,30 @@ pub(crate) struct Side<'a> {
     profile: Option<&'a str>,
 }
 
-/// The making of a run, as far as it is known now.
+/// Facts about how a run is made.
 pub(crate) struct Making<'a> {
-    /// The document that is rendered, with open tags.
+    /// Rendered document, with open tags.
     rendered: &'a Rendered,
-    /// The places that a profile has the last word about.
+    /// Places that a profile sets.
     merged: Vec<Vec<Segment>>,
 }
 
-/// The difference between two runs.
+/// Difference between two runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RunDiff {
-    /// The part that can make a run.
+    /// Changes that can make a run.
     pub(crate) changes: Vec<FieldChange>,
-    /// The part of the profiles that they were made with, which makes none.
+    /// Changes by the profiles, which make no run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) by_profile: Vec<FieldChange>,
-    /// The profiles of both, if they differ.
+    /// The profiles of both runs, if they differ.
     #[serde(skip)]
     pub(crate) moved: Option<String>,
 }
 
 impl RunDiff {
-    /// The part of the profiles, in a line: the fields, without values, some of which may be a Secret's.
+    /// Describes the changes by the profiles in a line. It names fields without values, which may be a Secret's.
     pub(crate) fn told_of_profile(&self) -> Option<String> {
         let moved = self.moved.iter().map(|moved| format!(" ({moved})"));
         let moved: String = moved.collect();
@@ -70,7 +71,7 @@ impl RunDiff {
 }
 
 impl<'a> Side<'a> {
-    /// A run that is there.
+    /// Makes a side of an existing run.
     pub(crate) fn of(object: &'a Value) -> Self {
         let text = |pointer: &[&str]| -> Option<&'a str> {
             let found = pointer.iter().try_fold(object, |value, key| value.get(key));
@@ -91,17 +92,17 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// True if it was made with this profile, in this version.
+    /// Returns true if the run was made with this profile, in this version.
     pub(crate) fn is_made_with(&self, profile: Option<&str>) -> bool {
         self.profile == profile
     }
 
-    /// The same of an object that the API server was only asked about, which may have another name than the run.
+    /// Replaces the facts of the run: an object from a dry run may have another name.
     pub(crate) fn with(self, own: RunFacts<'a>) -> Self {
         Self { own, ..self }
     }
 
-    /// The object as it would be of any other run.
+    /// Returns the object without what distinguishes it from any other run.
     fn of_any_run(&self, other: &Self, making: Option<&Making<'_>>) -> Value {
         let mut object = self.object.clone();
         if let Some(making) = making {
@@ -114,7 +115,8 @@ impl<'a> Side<'a> {
 }
 
 impl<'a> Making<'a> {
-    /// Of what is rendered, and what becomes of it with its tags filled in: alone, and with the profile.
+    /// Derives the places that a profile sets from the document with its tags filled in, without and with the
+    /// profile.
     pub(crate) fn new(rendered: &'a Rendered, filled: Option<&Value>, made: &Value) -> Self {
         let merged = filled.map(|filled| object_diff::changes(filled, made));
         let merged = merged.into_iter().flatten().map(|change| change.at);
@@ -124,7 +126,7 @@ impl<'a> Making<'a> {
         }
     }
 
-    /// The fields that a profile has the last word about, in a few words.
+    /// Returns the fields that a profile sets, in a few words, or `None`.
     pub(crate) fn merged(&self) -> Option<String> {
         let places = self.merged.iter().map(|at| source::shown(at));
         (!self.merged.is_empty()).then(|| named(places))
@@ -136,7 +138,7 @@ impl<'a> Making<'a> {
     }
 }
 
-/// The first of some fields.
+/// Returns the first of some fields, and the number of the others.
 fn named(places: impl ExactSizeIterator<Item = String>) -> String {
     let rest = match places.len().saturating_sub(NAMED) {
         0 => String::new(),
@@ -146,7 +148,7 @@ fn named(places: impl ExactSizeIterator<Item = String>) -> String {
     format!("{}{rest}", names.join(", "))
 }
 
-/// The difference. Fields that others have changed since, as `cartouche cancel` does, tell nothing of that.
+/// Returns the difference. Fields that others have changed since, as `cartouche cancel` does, are left out.
 pub(crate) fn differences(old: &Side<'_>, new: &Side<'_>, making: Option<&Making<'_>>) -> RunDiff {
     let left = old.of_any_run(new, making);
     let right = new.of_any_run(old, making);
@@ -160,7 +162,8 @@ pub(crate) fn differences(old: &Side<'_>, new: &Side<'_>, making: Option<&Making
     let mut changes = object_diff::changes(&left, &right);
     changes.retain(|change| !others.contains(&change.at));
     let is_another = old.profile != new.profile;
-    // What the old run alone has may be of its profile or of its template: it stays among what can have made a run.
+    // A field of the old run alone may derive from its profile or its template, so it counts as a change that can
+    // make a run.
     let is_of_profile = |change: &FieldChange| making.is_some_and(|it| it.is_merged(change));
     let (by_profile, changes) = changes.into_iter().partition(is_of_profile);
     RunDiff {
@@ -173,11 +176,11 @@ pub(crate) fn differences(old: &Side<'_>, new: &Side<'_>, making: Option<&Making
     }
 }
 
-/// The word for a run that is made without a profile.
+/// Text for a run that is made without a profile.
 pub(crate) const NO_PROFILE: &str = "no profile";
 
-/// The same of a run that the API server has not seen. It has filled nothing into it, so that fields which only the old one has are
-/// left out.
+/// Returns the difference from a run that the API server has not seen. It lacks defaults, so fields that only the old
+/// run has are left out.
 pub(crate) fn rendered_differences(
     old: &Side<'_>,
     new: &Side<'_>,

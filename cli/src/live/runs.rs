@@ -10,7 +10,7 @@ use cartouche_protocol::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde::{Serialize, Serializer};
 
-/// A run of the ledger, current or not.
+/// Run of the ledger, current or not.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct LedgerRun {
@@ -20,51 +20,51 @@ pub(crate) struct LedgerRun {
     pub(crate) api_version: String,
     pub(crate) kind: String,
     pub(crate) name: String,
-    /// Of its object, once it is known to be made.
+    /// Uid of its object, once the object is known to be made.
     #[serde(skip)]
     pub(crate) uid: Option<String>,
     pub(crate) input_hash: String,
-    /// Which attempt it is at the same document and re-run request.
+    /// Number of the attempt at the same document and re-run request.
     pub(crate) attempt: i64,
     #[serde(serialize_with = "as_word")]
     pub(crate) state: RunState,
     pub(crate) started_at: Option<Time>,
-    /// When the controller first saw its end.
+    /// Time at which the controller first saw its end.
     pub(crate) finished_at: Option<Time>,
-    /// When it ended, as its object itself says, as long as that is there.
+    /// Time at which it ended, according to its object, as long as that exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ended_at: Option<Time>,
-    /// When it is tried again, as its ledger has it.
+    /// Time of the retry, according to the ledger.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) retry_at: Option<Time>,
-    /// That it was told to stop, and why.
+    /// Request to stop, and its reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stop: Option<Stop>,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) rerun_token: Option<String>,
-    /// Who asked, and why: not in the ledger, but on the run's object.
+    /// User who asked for the run, and the reason: not in the ledger, but on the run's object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) rerun_request: Option<RerunRequest>,
-    /// Who had it stopped, and why: on the run's object as well.
+    /// User who had it stopped, and the reason: on the run's object as well.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cancel_request: Option<Cancellation>,
 }
 
-/// A condition of a Runnable.
+/// Returns a condition of a Runnable.
 pub(crate) fn condition<'a>(runnable: &'a Runnable, name: &str) -> Option<&'a Condition> {
     let mut conditions = runnable.status.iter().flat_map(|status| &status.conditions);
     conditions.find(|condition| condition.type_ == name)
 }
 
-/// What the controller says of the attempt that follows a run that failed.
+/// Returns the condition that announces a retry of a failed run, or `None`.
 pub(crate) fn retry_scheduled(runnable: &Runnable) -> Option<&Condition> {
     let reconciling = condition(runnable, RECONCILING)?;
     (reconciling.status == TRUE && reconciling.reason == RETRY_SCHEDULED).then_some(reconciling)
 }
 
-/// All runs, newest first.
+/// Returns all runs, newest first.
 pub(crate) fn runs(runnable: &Runnable) -> Vec<LedgerRun> {
     let Some(status) = &runnable.status else {
         return Vec::new();
@@ -87,7 +87,7 @@ pub(crate) fn runs(runnable: &Runnable) -> Vec<LedgerRun> {
         retry_at: run.retry_at.clone(),
         stop: run.stop.clone(),
         message: match RunState::from(run).as_said(status, &run.name) {
-            // It says why it was never made, and how often that was tried; or why its outputs are not there.
+            // That says why the run was never made, and how often that was tried; or why its outputs are missing.
             RunState::Rejected | RunState::OutputsUnread => {
                 what_is_wrong(runnable).unwrap_or_default()
             }
@@ -112,13 +112,13 @@ pub(crate) fn runs(runnable: &Runnable) -> Vec<LedgerRun> {
     runs
 }
 
-/// What keeps the template from being ready for the Runnable, as a person would say it.
+/// Returns what keeps the template from being ready for the Runnable, in words for people.
 fn what_is_wrong(runnable: &Runnable) -> Option<String> {
     let said = condition(runnable, RUN_TEMPLATE_READY)?;
     Some(Told::of(&said.message).what.to_owned())
 }
 
-/// The run that came before another. A number that was given up is none: the same input got a later one.
+/// Returns the run before another one. A number that was given up is not a run: the same input got a later one.
 pub(crate) fn before<'a>(runs: &'a [LedgerRun], run: &LedgerRun) -> Option<&'a LedgerRun> {
     let is_run = |earlier: &&LedgerRun| earlier.state != RunState::NameTaken;
     let mut earlier = runs.iter().filter(is_run);
@@ -174,7 +174,7 @@ pub(crate) mod tests {
         run
     }
 
-    /// Runs 5 to 1, in every state but Succeeded.
+    /// Returns runs 5 to 1, in every state but Succeeded.
     pub(crate) fn some_runs() -> Vec<LedgerRun> {
         let runnable = json!({
             "apiVersion": "carto.run/v1alpha1",

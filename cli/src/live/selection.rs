@@ -1,4 +1,4 @@
-//! Which Runnables are meant.
+//! Selection of Runnables.
 
 use cartouche_crds::Runnable;
 use cartouche_engines::RunReason;
@@ -11,7 +11,7 @@ use k8s_openapi::{
 
 use crate::live::runs::{condition, retry_scheduled};
 
-/// A name as kubectl, and `cartouche get -o name`, write it: `runnable/NAME`.
+/// Strips the kind of a name as kubectl and `cartouche get -o name` write it: `runnable/NAME`.
 pub(crate) fn plain(name: &str) -> &str {
     let kinds = [
         "runnable.carto.run/",
@@ -26,21 +26,21 @@ pub(crate) fn plain(name: &str) -> &str {
         .unwrap_or(name)
 }
 
-/// What the Runnables that are meant have in common. Each part narrows the choice.
+/// Options that select Runnables. Each one narrows the selection.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct SelectionArgs {
-    /// Only those with these labels, as kubectl has it: key=value,other!=value
+    /// Only Runnables with these labels, as for kubectl: key=value,other!=value
     #[arg(short = 'l', long, value_name = "LABELS", conflicts_with = "names", value_parser = not_blank)]
     pub(crate) selector: Option<String>,
-    /// Only those of this template
+    /// Only Runnables of this template
     #[arg(long, value_name = "NAME", conflicts_with = "names", value_parser = not_blank)]
     pub(crate) template: Option<String>,
-    /// Only those that have failed: Ready is False, or Stalled is True, and no further attempt is scheduled
+    /// Only Runnables that have failed: Ready is False, or Stalled is True, and no further attempt is scheduled
     #[arg(long, conflicts_with = "names")]
     pub(crate) failed: bool,
 }
 
-/// A script whose variable is empty does not mean all of the namespace.
+/// Refuses an empty value: an empty variable in a script must not select the whole namespace.
 fn not_blank(text: &str) -> Result<String, String> {
     if text.trim().is_empty() {
         return Err(
@@ -51,13 +51,13 @@ fn not_blank(text: &str) -> Result<String, String> {
 }
 
 impl SelectionArgs {
-    /// True of a Runnable that is meant; the API server has looked at its labels.
+    /// Returns true if the Runnable is selected. The API server has filtered by labels already.
     pub(crate) fn picks(&self, runnable: &Runnable) -> bool {
         self.is_of_template(runnable) && (!self.failed || has_failed(runnable))
     }
 
-    /// True of a Runnable that a list shows. Among the failed ones are those whose run does not begin or end: of these a list tells, and
-    /// nothing is done to them, since the run may still go on.
+    /// Returns true if a list shows the Runnable. With `--failed` a list includes those whose run cannot begin or
+    /// end. Other commands leave these alone, since the run may still go on.
     pub(crate) fn lists(&self, runnable: &Runnable) -> bool {
         let has_failed = || has_failed(runnable) || is_hindered(runnable, Timestamp::now());
         self.is_of_template(runnable) && (!self.failed || has_failed())
@@ -68,25 +68,27 @@ impl SelectionArgs {
         self.template.as_ref().is_none_or(of_template)
     }
 
-    /// Whether all are meant.
+    /// Returns true if no option is given, so that all Runnables are selected.
     pub(crate) fn is_empty(&self) -> bool {
         self.selector.is_none() && self.template.is_none() && !self.failed
     }
 }
 
-/// Ready is False, or only a change can help. One whose next run is at work has not failed, nor one that is going to
-/// be tried again.
+/// Returns true if Ready is False, or only a change can help. A Runnable whose next run is running has not failed,
+/// nor has one with a scheduled retry.
 fn has_failed(runnable: &Runnable) -> bool {
     let is_unready = condition(runnable, READY).is_some_and(|it| it.status == FALSE);
     let is_stalled = holds(runnable, STALLED).is_some_and(|it| !is_hindrance(&it.reason));
     (is_unready || is_stalled) && retry_scheduled(runnable).is_none()
 }
 
-/// The time for which a condition says that something hinders a run before it counts. The controller looks at the pods of a Job half a
+/// Time that a condition has to report a hindered run before it counts. The controller looks at the pods of a Job
+/// half a minute after the run began.
 /// minute after the run began.
 const HINDERED_FOR: SignedDuration = SignedDuration::from_secs(30);
 
-/// True if the run can neither begin nor end, and has not for about a minute: `docs/troubleshooting.md`, "Reasons of Ready for a run".
+/// Returns true if the run can neither begin nor end, and has not for about a minute: `docs/troubleshooting.md`,
+/// "Reasons of Ready for a run".
 fn is_hindered(runnable: &Runnable, now: Timestamp) -> bool {
     let is_for_long =
         |it: &Condition| now.duration_since(it.last_transition_time.0) >= HINDERED_FOR;
@@ -96,7 +98,7 @@ fn is_hindered(runnable: &Runnable, now: Timestamp) -> bool {
     either.any(|it| is_hindrance(&it.reason))
 }
 
-/// A condition that is True.
+/// Returns a condition if it is True.
 fn holds<'a>(runnable: &'a Runnable, name: &str) -> Option<&'a Condition> {
     condition(runnable, name).filter(|it| it.status == TRUE)
 }

@@ -1,4 +1,4 @@
-//! What the inputs of a Runnable come from: what has changed of it between runs and since, and who is waited for.
+//! The sources of a Runnable's inputs: their changes between runs and since, and the Runnables that are waited for.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -19,52 +19,52 @@ use serde_json::Value;
 
 use crate::{cluster::Cluster, live::runs::LedgerRun};
 
-/// So many Runnables are looked up, at most.
+/// Most Runnables that are looked up.
 const MOST_LOOKED_UP: usize = 64;
 
-/// What something was made from, as a status has it.
+/// Revisions by source, as in a status.
 pub(crate) type Sources = BTreeMap<String, String>;
 
-/// A source, or an ancestor of one, that has another revision than before.
+/// Source, or an ancestor of one, whose revision has changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SourceChange {
-    /// As `status.currentRun.sources` has it.
+    /// Key, as in `status.currentRun.sources`.
     pub(crate) source: String,
-    /// The inputs that come from it; none of an ancestor.
+    /// Inputs that come from it; none for an ancestor.
     pub(crate) inputs: Vec<String>,
-    /// The revision before; nothing where it was none.
+    /// Revision before; `None` if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) before: Option<String>,
-    /// The revision after; nothing where it is none any more.
+    /// Revision after; `None` if there is none any more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) after: Option<String>,
 }
 
-/// Somebody who is waited for, and why.
+/// Source that is waited for, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Awaited {
     pub(crate) source: String,
     pub(crate) why: String,
 }
 
-/// How what its inputs come from stands now.
+/// State of the sources of the inputs.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Standing {
-    /// What has changed since the present run was made.
+    /// Changes since the current run was made.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) changed_since: Vec<SourceChange>,
-    /// Who a run that is due waits for, and who that one does in turn.
+    /// Source that a pending run waits for, followed by the source that this one waits for, and so on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) waits_for: Vec<Awaited>,
-    /// The Runnables among what it stems from that the user may not read.
+    /// Runnables among the ancestors that the user may not read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) not_visible: Vec<String>,
 }
 
 impl SourceChange {
-    /// `input digest comes from Runnable shop/base, which has changed: 5c1d… was …`, for people.
+    /// Describes the change for people, such as `Runnable shop/base, which gives the input digest: a became c`.
     pub(crate) fn shown(&self) -> String {
         let who = named(&SourceKey::read(&self.source));
         let how = match (&self.before, &self.after) {
@@ -84,12 +84,11 @@ impl SourceChange {
     }
 }
 
-/// How the key of a Secret's key begins.
+/// Prefix of the source key of a Secret.
 const OF_SECRET: &str = "Secret/";
 
-/// What was made from others between two runs: that inputs come from, or else, where none of it is another one, what they stem
-/// from. What stands on their objects is what they were made from then; a status may
-/// have moved on since.
+/// Returns the sources that changed between two runs: direct ones, or else, if none of these differs, ancestors. The
+/// annotation of a run's object has the revisions at that time; a status may have changed since.
 pub(crate) fn between(
     runnable: &Runnable,
     (earlier, its): (&LedgerRun, Option<&Value>),
@@ -111,7 +110,7 @@ pub(crate) fn between(
     })
 }
 
-/// What people are told on the object of a run.
+/// Returns the sources in the annotation of a run's object.
 fn on_object(object: &Value) -> Option<Sources> {
     let annotations = object.pointer("/metadata/annotations")?;
     let text = annotations.get(SOURCES_ANNOTATION)?.as_str()?;
@@ -132,7 +131,7 @@ fn in_status(runnable: &Runnable, run: &LedgerRun) -> Option<Sources> {
     of_entry.or_else(|| of_outputs?.sources.clone())
 }
 
-/// The inputs of each of these sources.
+/// Returns the inputs of each of these sources.
 fn inputs_by_source(runnable: &Runnable, sources: &Sources) -> BTreeMap<String, Vec<String>> {
     let own = runnable.namespace().unwrap_or_default();
     let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -144,8 +143,8 @@ fn inputs_by_source(runnable: &Runnable, sources: &Sources) -> BTreeMap<String, 
     all
 }
 
-/// Which of these sources an input comes from. Of an object that labels find, or that may be in no namespace, the reference
-/// says less than what was found: then it is the only one of its kind, and by its path, that it may be.
+/// Returns the source that an input comes from. For an object found by labels, or possibly in no namespace, the
+/// reference alone does not identify it. It is then the only source of its kind and path that fits.
 fn found_key(own: &str, source: &InputSource, sources: &Sources) -> Option<String> {
     let key = references::source_key(own, source)?.to_string();
     let object = source
@@ -170,13 +169,13 @@ fn found_key(own: &str, source: &InputSource, sources: &Sources) -> Option<Strin
     found.next().filter(|_| found.next().is_none()).cloned()
 }
 
-/// What differs of what it stems from, with the inputs that come from it.
+/// Returns the sources whose revisions differ, with the inputs that come from them.
 fn changes(runnable: &Runnable, before: &Sources, after: &Sources) -> Vec<SourceChange> {
     let mut inputs = inputs_by_source(runnable, before);
     inputs.extend(inputs_by_source(runnable, after));
     let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-    // Where inputs need not be coherent, what has two states in play is traced only if it is a Runnable that is read itself: what else
-    // stands on one side alone may have been read before.
+    // If inputs need not be coherent, an object in two states is traced only if it is a Runnable that is read
+    // directly. Anything else found on one side alone may have been read before.
     let is_ignored = runnable.spec.coherence == Some(Coherence::Ignored);
     let is_traced = |key: &str| {
         let is_read = inputs.contains_key(key) && SourceKey::read(key).as_runnable().is_some();
@@ -194,8 +193,8 @@ fn changes(runnable: &Runnable, before: &Sources, after: &Sources) -> Vec<Source
     .collect()
 }
 
-/// The Secrets that inputs come from and that are not what the present run was made from, for people. The document of a run shows
-/// nothing of them.
+/// Returns descriptions of the Secrets of the inputs that have changed since the current run was made. The document
+/// of a run shows nothing of them.
 pub(crate) fn changed_secrets(runnable: &Runnable, now: &Sources) -> Vec<String> {
     let status = runnable.status.as_ref();
     let current = status.and_then(|status| status.current_run.as_ref());
@@ -210,8 +209,8 @@ pub(crate) fn changed_secrets(runnable: &Runnable, now: &Sources) -> Vec<String>
 }
 
 impl Standing {
-    /// As the user can see it. Who reads no Runnable costs no request. `revisions` are those of what else inputs come from, as far as
-    /// they are known.
+    /// Reads the state, as far as the user can see it. A Runnable that reads no other one costs no request.
+    /// `revisions` are those of the other sources, as far as they are known.
     pub(crate) async fn of(
         runnable: &Runnable,
         revisions: Sources,
@@ -236,7 +235,8 @@ impl Standing {
             now.extend(revision.map(|it| (key.clone(), it.to_string())));
         }
         let changed = made_from.map(|before| changes(runnable, before, &now));
-        // What is not known now is not gone, and what is no input of its own others tell.
+        // A source that is unknown now is not gone. Changes of ancestors are reported by the Runnables that read
+        // them.
         let changed_since = changed.into_iter().flatten();
         let changed_since = changed_since.filter(|it| it.after.is_some() && !it.inputs.is_empty());
         let changed_since = changed_since.collect();
@@ -265,7 +265,7 @@ fn awaited((key, why): (SourceKey, NotReady)) -> Awaited {
     }
 }
 
-/// The Runnables that it stems from, the nearest first, and those that may not be read.
+/// Returns the Runnables among the ancestors, the nearest first, and those that the user may not read.
 async fn look_up(own: &Seen, cluster: &Cluster) -> anyhow::Result<(Known, BTreeSet<SourceKey>)> {
     let (mut known, mut hidden) = (Known::new(), BTreeSet::new());
     let mut next: VecDeque<SourceKey> = own.reads.keys().cloned().collect();

@@ -1,12 +1,12 @@
-//! Columns.
+//! Tables of aligned columns.
 
-/// How wide columns are. Cells may hold escape codes.
+/// Widths of columns. Cells may hold escape codes.
 pub(crate) struct Columns {
     widths: Vec<usize>,
 }
 
 impl Columns {
-    /// Each column is as wide as its widest cell.
+    /// Makes each column as wide as its widest cell.
     pub(crate) fn of(header: &[&str], rows: &[Vec<String>]) -> Self {
         let width_of = |(column, name): (usize, &&str)| {
             let cells = rows.iter().filter_map(|row| row.get(column));
@@ -18,7 +18,7 @@ impl Columns {
         }
     }
 
-    /// A row. A cell that is wider than its column moves the rest.
+    /// Returns a row. A cell that is wider than its column moves the rest.
     pub(crate) fn line<T: AsRef<str>>(&self, cells: &[T]) -> String {
         let mut out = String::new();
         for (column, cell) in cells.iter().enumerate() {
@@ -38,7 +38,7 @@ fn width(text: &str) -> usize {
     plain.chars().count()
 }
 
-/// Rows under a header.
+/// Returns rows under a header.
 pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     let columns = Columns::of(header, rows);
     let mut out = columns.line(header);
@@ -59,7 +59,7 @@ mod tests {
             vec!["long".to_owned(), String::new()],
         ];
         assert_eq!(table(&["N", "V"], &rows), "N      V\na      b\nlong\n");
-        // A row that comes later keeps its cells apart.
+        // A later, wider row keeps its cells apart.
         let columns = Columns::of(&["N", "V"], &rows);
         assert_eq!(columns.line(&["longer still", "c"]), "longer still c\n");
     }

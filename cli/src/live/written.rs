@@ -1,20 +1,20 @@
-//! Outputs in other objects: where sensitive ones are, and what else outputs are written to.
+//! Outputs in other objects: the places of sensitive outputs, and the objects that outputs are written to.
 
 use cartouche_crds::{RunnableStatus, SensitiveOutput, SinkStatus};
 
-/// The place of a sensitive output, whose value no command prints.
+/// Returns the place of a sensitive output, whose value no command prints.
 pub(crate) fn place(output: &SensitiveOutput) -> String {
     let SensitiveOutput { name, key, .. } = output;
     format!("the key {key} of Secret {name}")
 }
 
-/// That an output is sensitive, and its place, if the status knows it as that.
+/// Returns a sentence with the place of an output, if the status lists it as sensitive.
 pub(crate) fn sensitive(status: &RunnableStatus, output: &str) -> Option<String> {
     let found = status.sensitive_outputs.get(output)?;
     Some(told(output, found))
 }
 
-/// The same of all that are.
+/// Returns the same for all sensitive outputs.
 pub(crate) fn all_sensitive(status: &RunnableStatus) -> impl Iterator<Item = String> + '_ {
     let all = status.sensitive_outputs.iter();
     all.map(|(output, found)| told(output, found))
@@ -27,7 +27,7 @@ fn told(output: &str, found: &SensitiveOutput) -> String {
     )
 }
 
-/// An object that outputs are written to, and how far that is.
+/// Describes an object that outputs are written to, and how far that is.
 pub(crate) fn sink(sink: &SinkStatus) -> String {
     let SinkStatus {
         kind,

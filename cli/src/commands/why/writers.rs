@@ -1,4 +1,4 @@
-//! The Runnables that write the inputs of one: the one that is waited for, or a circle.
+//! The Runnables that write the inputs of one: the writer that is not ready, or a circle.
 
 use cartouche_crds::Runnable;
 use cartouche_protocol::{
@@ -13,15 +13,16 @@ use kube::ResourceExt as _;
 
 use crate::{cluster::Cluster, live::runs};
 
-/// The Runnables that write the `ConfigMap`s and Secrets of the inputs of one, as far as its namespace says.
+/// Returns the Runnable that writes a `ConfigMap` or Secret of the inputs and is not ready, or the circle that they
+/// form. Looks in the namespace only.
 pub(super) async fn writers(runnable: &Runnable, cluster: &Cluster) -> Option<Writers> {
-    // Of one without such inputs no list is asked for.
+    // A Runnable without such inputs needs no list.
     runnable.spec.inputs_from.iter().flatten().next()?;
     let all = cluster.runnables(false).await.ok()?;
     found(runnable, &all)
 }
 
-/// A sentence about them, and the cure.
+/// Sentence about the writers, and the cure.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Writers {
     pub(super) said: String,
@@ -69,7 +70,7 @@ fn key_of(runnable: &Runnable) -> SourceKey {
     )
 }
 
-/// The Runnables that a Runnable reads, and the objects that may hold outputs of others.
+/// Returns the Runnables that a Runnable reads, and the objects that may hold outputs of others.
 fn reads(runnable: &Runnable) -> Vec<SourceKey> {
     let own = runnable.namespace().unwrap_or_default();
     let sources = runnable.spec.inputs_from.iter().flatten();
@@ -95,7 +96,7 @@ mod tests {
 
     use super::*;
 
-    /// A Runnable that reads one `ConfigMap` and writes another.
+    /// Returns a Runnable that reads one `ConfigMap` and writes another.
     fn runnable(name: &str, reads: &str, writes: &str) -> Runnable {
         serde_json::from_value(json!({
             "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",

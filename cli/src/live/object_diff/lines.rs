@@ -2,10 +2,11 @@
 
 use crate::{live::object_diff::FieldChange, source::Segment};
 
-/// So many pairs of lines are compared; of longer texts all lines between the first and the last that differ are told.
+/// Most pairs of lines that are compared. For longer texts, all lines between the first and the last difference are
+/// reported.
 const MOST_PAIRS: usize = 1_000_000;
 
-/// The lines that are gone and those that are new, in their order.
+/// Returns the removed and the new lines, in order.
 pub(super) fn changes(at: &[Segment], old: &str, new: &str) -> Vec<FieldChange> {
     let left: Vec<&str> = old.split_inclusive('\n').collect();
     let right: Vec<&str> = new.split_inclusive('\n').collect();
@@ -43,13 +44,13 @@ pub(super) fn changes(at: &[Segment], old: &str, new: &str) -> Vec<FieldChange> 
     edits.collect()
 }
 
-/// A line of the old text, or of the new one, by its position.
+/// Line of the old text, or of the new one, by its index.
 enum Edit {
     Gone(usize),
     New(usize),
 }
 
-/// The fewest edits, by the longest common subsequence.
+/// Returns the fewest edits, by the longest common subsequence.
 fn edits(left: &[&str], right: &[&str]) -> Vec<Edit> {
     let lengths = if left.len().saturating_mul(right.len()) <= MOST_PAIRS {
         common(left, right)
@@ -77,7 +78,7 @@ fn edits(left: &[&str], right: &[&str]) -> Vec<Edit> {
     edits
 }
 
-/// The length of what is common to the rest of both texts, from each pair of lines on.
+/// Returns, for each pair of positions, the length of the longest common subsequence of the rest of both texts.
 fn common(left: &[&str], right: &[&str]) -> Vec<Vec<u32>> {
     let mut lengths = vec![vec![0; right.len() + 1]; left.len() + 1];
     for i in (0..left.len()).rev() {

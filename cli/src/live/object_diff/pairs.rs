@@ -1,4 +1,4 @@
-//! Elements of two lists that are one and the same, and their positions.
+//! Elements of two lists that correspond, by their positions.
 
 use std::{borrow::Cow, collections::BTreeSet};
 
@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::source::Segment;
 
-/// The positions in both lists of what is compared with each other. Elements with a merge key of pods are paired by it, unless they
-/// stand in another order.
+/// Returns the positions in both lists that are compared. Elements with a merge key of pods are paired by it, unless
+/// their order differs.
 pub(super) fn of(left: &[Value], right: &[Value]) -> Vec<(Option<usize>, Option<usize>)> {
     let by_name = merge_keys().find_map(|key| by_name(left, right, key));
     by_name.unwrap_or_else(|| {
@@ -39,7 +39,7 @@ fn by_name(
     Some(gone.chain(present).collect())
 }
 
-/// The names of all elements; nothing if one has none, or two have the same.
+/// Returns the names of all elements, or `None` if one has no name or two have the same.
 fn names<'a>(list: &'a [Value], field: &str) -> Option<Vec<Cow<'a, str>>> {
     let names: Option<Vec<_>> = list.iter().map(|it| name(it, field)).collect();
     let names = names?;
@@ -47,7 +47,7 @@ fn names<'a>(list: &'a [Value], field: &str) -> Option<Vec<Cow<'a, str>>> {
     (different.len() == names.len()).then_some(names)
 }
 
-/// The value of this field of an element, if it is a text or a number.
+/// Returns the value of this field of an element, if it is a text or a number.
 fn name<'a>(element: &'a Value, field: &str) -> Option<Cow<'a, str>> {
     match element.get(field)? {
         Value::String(text) => Some(text.into()),
@@ -56,7 +56,7 @@ fn name<'a>(element: &'a Value, field: &str) -> Option<Cow<'a, str>> {
     }
 }
 
-/// The value that these steps lead to.
+/// Returns the value that these steps lead to.
 pub(crate) fn at_mut<'a>(value: &'a mut Value, steps: &[Segment]) -> Option<&'a mut Value> {
     steps.iter().try_fold(value, |value, step| match step {
         Segment::Key(key) => value.get_mut(key),
@@ -64,8 +64,8 @@ pub(crate) fn at_mut<'a>(value: &'a mut Value, steps: &[Segment]) -> Option<&'a 
     })
 }
 
-/// The steps in an object to what these lead to in another one that is like it: elements with names may stand elsewhere. They end
-/// where the other one has nothing.
+/// Translates steps in `like` into steps in the similar `object`, where named elements may have other positions.
+/// Returns `None` if `object` has nothing there.
 pub(crate) fn steps_like(steps: &[Segment], like: &Value, object: &Value) -> Option<Vec<Segment>> {
     let (mut like, mut object) = (Some(like), object);
     let mut found = Vec::new();

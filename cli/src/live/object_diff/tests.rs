@@ -1,4 +1,4 @@
-//! Differences, and their words.
+//! Tests of differences and their text.
 
 use serde_json::json;
 
@@ -67,7 +67,7 @@ fn the_marks_of_a_run_are_not_compared() {
     );
 }
 
-/// A run whose container finds these two files.
+/// Returns a run whose container finds these two files.
 pub(in crate::live) fn with_files(args: &str, text: &str) -> Value {
     let item = |name: &str, annotation: &str| {
         let field = format!("metadata.annotations['{annotation}']");
@@ -148,7 +148,7 @@ fn elements_with_names_are_compared_by_them() {
         "- env[1]: {\"name\":\"B\",\"value\":\"2\"}\n+ env[0]: {\"name\":\"X\",\"value\":\"0\"}\n\
          - env[2].value: \"3\"\n+ env[2].value: \"4\"\n"
     );
-    // In another order they mean something else.
+    // In another order, variables have another meaning.
     let swapped = told(&env(&[("B", "2"), ("A", "1"), ("C", "3")]));
     assert!(
         swapped.contains("- env[0].name: \"A\"\n+ env[0].name: \"B\"\n"),

@@ -1,4 +1,4 @@
-//! Files that are taken instead of live objects.
+//! Files that replace live objects.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::{
     source::Document,
 };
 
-/// Files to take instead of the live objects.
+/// Files that replace the live objects.
 #[derive(Default)]
 pub(crate) struct Edited {
     pub(crate) template: Option<PathBuf>,
@@ -19,7 +19,7 @@ pub(crate) struct Edited {
 }
 
 impl Edited {
-    /// A live Runnable with what is edited of it.
+    /// Returns the live Runnable with the edits of the file applied.
     pub(super) fn runnable(&self, live: &Runnable) -> anyhow::Result<Runnable> {
         match &self.runnable {
             None => Ok(live.clone()),
@@ -42,7 +42,7 @@ impl Edited {
     }
 }
 
-/// A live Runnable once a manifest of it is applied.
+/// Returns a live Runnable as it is once a manifest of it is applied.
 pub(super) fn applied(live: &Runnable, new: Runnable) -> Runnable {
     let mut runnable = live.clone();
     runnable.spec = new.spec;
@@ -60,7 +60,7 @@ pub(super) fn typed<T: DeserializeOwned>(document: &Document, what: &str) -> any
     })
 }
 
-/// The only object of its kind in a file.
+/// Returns the only object of its kind in a file.
 fn one(
     path: &PathBuf,
     kind: &str,

@@ -1,4 +1,4 @@
-//! Which number, request and profile a run that is shown has.
+//! The number, request and profile of a run that is shown.
 
 use std::sync::Arc;
 
@@ -16,36 +16,36 @@ use crate::{
     render::{self, Run, Subject, profiles::With},
 };
 
-/// Said where only rules that select namespaces keep it from being known which profile a run is made with.
+/// Message if the profile is unknown because of rules that select namespaces.
 const NO_NAMESPACE: &str = "with which profile it is made is not known, since you may not read the namespace, whose labels a rule selects: it is shown without one";
 
-/// The same where the profiles cannot be listed.
+/// Returns the message if the profiles cannot be listed.
 fn not_listed() -> String {
     format!(
         "with which profile it is made is not known, since you may not list ClusterRunProfiles (the ClusterRole {TEMPLATES_VIEW} has that right): it is shown without one"
     )
 }
 
-/// What is known of the run that is shown.
+/// Facts of the run that is shown.
 pub(super) struct Making<'a> {
     ledger: &'a Ledger,
     is_present: bool,
-    /// It is there, so that nothing of its profile keeps it from being made.
+    /// The run exists, so no problem with its profile prevents it.
     is_made: bool,
     sequence: i64,
     rerun_token: Option<String>,
 }
 
-/// With what it is made.
+/// Profile that the run is made with.
 pub(super) enum Made {
     Without,
-    /// A profile, and the pin; why a request to choose anew was not followed.
+    /// A profile, the pin, and the reason why a refresh was not followed.
     With(Arc<KnownProfile>, PinnedProfile, Option<NotRefreshed>),
     Unknown(String),
 }
 
 impl<'a> Making<'a> {
-    /// The present run, where what is rendered is that, and else the next one.
+    /// Describes the current run if it is the rendered one, or else the next one.
     pub(super) fn of(ledger: &'a Ledger, due: Option<Due>, facts: &RunnableFacts) -> Self {
         let present = match due {
             None | Some(Due::New(_)) => None,
@@ -71,13 +71,13 @@ impl<'a> Making<'a> {
         }
     }
 
-    /// The next run, whether or not it is due.
+    /// Describes the next run, whether or not a change is pending.
     pub(super) fn next(ledger: &'a Ledger, facts: &RunnableFacts) -> Self {
         Self::of(ledger, None, facts)
     }
 
-    /// The profile: of the present run the one that it was made with, as that is now; of the next one what the controller would
-    /// choose, or why it makes none.
+    /// Returns the profile. For the current run it is the pinned one in its present version, for the next run the one
+    /// that the controller would choose. If the controller would make no run, that is an error.
     pub(super) fn with(
         &self,
         facts: &RunnableFacts,
@@ -114,7 +114,7 @@ impl<'a> Making<'a> {
 }
 
 impl Made {
-    /// The run, as it is sent. One that is there was made, whatever its profile says now.
+    /// Renders the run. A run that exists is rendered without its profile if that no longer fits.
     pub(super) fn made_or_without(
         self,
         subject: Subject<'_>,
@@ -133,7 +133,7 @@ impl Made {
         }
     }
 
-    /// The run, as it is sent.
+    /// Renders the run with its profile.
     fn made(&self, subject: Subject<'_>, making: &Making<'_>) -> anyhow::Result<Run> {
         let misfit = |name: &str, problems: &[_]| {
             let faults = Fault::all(problems);
@@ -157,7 +157,7 @@ impl Made {
         })
     }
 
-    /// The profile as it is now.
+    /// Returns the present version of the profile.
     pub(super) fn version(&self) -> Option<ProfileVersion> {
         match self {
             Self::With(known, ..) => Some(known.version.clone()),
@@ -165,7 +165,7 @@ impl Made {
         }
     }
 
-    /// Why the profile cannot be known.
+    /// Returns the reason why the profile is unknown.
     pub(super) fn unknown(&self) -> Option<String> {
         match self {
             Self::Unknown(why) => Some(why.clone()),
@@ -173,7 +173,7 @@ impl Made {
         }
     }
 
-    /// Why a request to choose anew was not followed.
+    /// Returns the reason why a refresh was not followed.
     pub(super) fn not_refreshed(&self) -> Option<String> {
         match self {
             Self::With(_, _, why) => why.as_ref().map(ToString::to_string),
@@ -182,7 +182,7 @@ impl Made {
     }
 }
 
-/// That a template cannot be rendered, or compiled.
+/// Returns the error for a template that cannot be rendered or compiled.
 pub(super) fn unrendered(template: &str, faults: Vec<Fault>) -> anyhow::Error {
     diagnosed(&Diagnosis::Unrendered(template.to_owned(), faults))
 }

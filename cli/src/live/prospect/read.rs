@@ -29,8 +29,8 @@ pub(crate) async fn of_named(
     of_live(cluster, (live, runnable), edited.template()?, &[]).await
 }
 
-/// What the next run of a live Runnable would be, whether or not it is due: as it is, and once it asks for its profile to be chosen
-/// anew.
+/// Renders the next run of a live Runnable, whether or not a change is pending: without and with a refresh of its
+/// profile.
 pub(crate) async fn refreshed(
     cluster: &Cluster,
     live: &Runnable,
@@ -54,7 +54,7 @@ pub(crate) async fn refreshed(
     }
 }
 
-/// Renders a live Runnable with the template of some files, if they hold it.
+/// Renders a live Runnable with its template from the files, if they hold it.
 pub(crate) async fn with_template_of(
     cluster: &Cluster,
     files: &Objects,
@@ -96,8 +96,8 @@ async fn state(
     })
 }
 
-/// Renders a Runnable of some files: with their template, if they hold it. Whatever is on the cluster gives its
-/// ledger, and the object that is selected.
+/// Renders a Runnable from files, with their template if they hold it. The ledger and the selected object come from
+/// the cluster.
 pub(crate) async fn of_files(
     cluster: &Cluster,
     files: &Objects,
@@ -133,7 +133,7 @@ fn template_of(files: &Objects, runnable: &Runnable) -> anyhow::Result<Option<Cl
         .transpose()
 }
 
-/// The template that is edited, or that of the cluster.
+/// Returns the edited template, or else that of the cluster.
 async fn template(
     cluster: &Cluster,
     runnable: &Runnable,
@@ -147,7 +147,7 @@ async fn template(
     found.ok_or_else(|| anyhow!("there is no ClusterRunTemplate {name}"))
 }
 
-/// What the Runnable selects: on the cluster, where it has a status, or else among the files.
+/// Returns the selected object: that of the cluster, which has a status, or else that of the files.
 async fn selected(
     cluster: &Cluster,
     files: &Objects,

@@ -1,4 +1,4 @@
-//! Inputs that come from other objects, as the user reads them on a cluster.
+//! Inputs from other objects, as the user can read them on a cluster.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,45 +25,46 @@ use crate::{
     source::Document,
 };
 
-/// The inputs, as far as they can be known.
+/// Inputs, as far as they are known.
 #[derive(Default)]
 pub(super) struct Sources {
-    /// By name.
+    /// Values by the name of the input.
     pub(super) values: BTreeMap<String, Sourced>,
-    /// Which states of their objects they were read from, as a status has it: of those that are traced, and known.
+    /// Revisions that the values were read at, as in a status: of traced objects with known revisions.
     pub(super) revisions: BTreeMap<String, String>,
-    /// Those from Secrets that the user may not read, and these. Of their values nothing is known, and no hash is.
+    /// Inputs from Secrets that the user may not read, with the Secrets' names. Their values and the hash are
+    /// unknown.
     unread: BTreeMap<String, String>,
-    /// Those from Secrets that have yet to get a uid.
+    /// Inputs from Secrets that have no uid yet.
     unborn: BTreeSet<String>,
 }
 
 impl Sources {
-    /// The Secrets that the hash of what the template renders follows from, and that the user may not read.
+    /// Returns the Secrets that the hash of the rendered template depends on and that the user may not read.
     pub(super) fn unread_by(&self, template: &Template) -> BTreeSet<String> {
         let unread = self.unread.iter();
         let read = unread.filter(|(input, _)| template.reads_input(input));
         read.map(|(_, secret)| secret.clone()).collect()
     }
 
-    /// That the hash follows from the uid of a Secret that is not on the cluster yet, if it does.
+    /// Returns a description if the hash depends on the uid of a Secret that is not on the cluster yet.
     pub(super) fn unborn_by(&self, template: &Template) -> Option<String> {
         let reads = self.unborn.iter().any(|input| template.reads_input(input));
         reads.then(|| "a Secret that is not there yet".to_owned())
     }
 }
 
-/// What was read of one object.
+/// Result of reading one object.
 enum Read {
     Known(SourceRead),
-    /// A Secret of the files that is not on the cluster.
+    /// A Secret in the files that is not on the cluster.
     Unborn(SourceRead),
     /// A Secret that the user may not read.
     Forbidden,
 }
 
-/// Reads the objects that a Runnable takes inputs from. A `ConfigMap`, and what a Secret holds, is as in the files, if it is
-/// in one: they are to be applied.
+/// Reads the objects that a Runnable takes inputs from. `ConfigMaps`, and the data of Secrets, come from the files if
+/// these hold them, since they are to be applied.
 pub(super) async fn read(
     cluster: &Cluster,
     runnable: &Runnable,
@@ -122,7 +123,7 @@ async fn read_one(
     keys: &BTreeSet<&str>,
 ) -> anyhow::Result<Read> {
     if wanted.kind == SourceKind::Runnable {
-        // What a file says of a status is not what is going to be applied.
+        // The status in a file is not what will be applied.
         return live_runnable(cluster, wanted, keys).await;
     }
     match (wanted.kind, in_files(cluster, files, wanted)?) {
@@ -136,7 +137,7 @@ async fn read_one(
     }
 }
 
-/// A Secret of which nothing is known: whoever may not read it gets the document all the same, and no hash.
+/// Returns a Secret without known values: a user who may not read it still gets the document, without a hash.
 fn unknown(keys: &BTreeSet<&str>) -> SourceRead {
     let keys = keys.iter();
     SourceRead::Secret(keys.map(|key| ((*key).to_owned(), String::new())).collect())
@@ -196,7 +197,7 @@ async fn live_runnable(
     Ok(Read::Known(read))
 }
 
-/// What a file says of it counts for nothing: its status is what is read most often.
+/// Reads the object from the cluster only: inputs mostly come from its status, which a file does not give.
 async fn any_object(
     cluster: &Cluster,
     wanted: &SourceObject,

@@ -1,4 +1,4 @@
-//! All that a run is made of, and what it makes of it.
+//! All that a run is made of, and the run rendered from it.
 
 use cartouche_crds::{ClusterRunTemplate, INPUT_HASH_ANNOTATION, ProfileRequirement, Runnable};
 use cartouche_protocol::{
@@ -30,9 +30,9 @@ pub(super) struct State {
     pub(super) template: ClusterRunTemplate,
     pub(super) selected: Option<Value>,
     pub(super) sources: Sources,
-    /// Nothing if the user may not list them.
+    /// Profiles; `None` if the user may not list them.
     pub(super) profiles: Option<Profiles>,
-    /// The next run is meant, whether or not it is due.
+    /// True for the next run, whether or not a change is pending.
     pub(super) of_next: bool,
 }
 
@@ -47,7 +47,8 @@ impl State {
         })
     }
 
-    /// Whether a Secret was made, is made, or is selected, as far as that is known before it is rendered.
+    /// Returns true if the last run, the next one or the selected object is a Secret, as far as that is known before
+    /// rendering.
     fn has_secrets(&self) -> bool {
         let runnables = || self.live.iter().chain([&self.runnable]);
         let selected =
@@ -56,7 +57,7 @@ impl State {
             runnables().filter_map(|it| Some(&*it.status.as_ref()?.current_run.as_ref()?.kind));
         let to_be_made = self.template.spec.template.get("kind");
         let to_be_made = to_be_made.and_then(Value::as_str).unwrap_or_default();
-        // A tag may decide for a Secret.
+        // A tag may make it a Secret.
         syntax::may_hold_tags(to_be_made)
             || selected
                 .chain(made)
@@ -130,7 +131,7 @@ impl State {
     }
 }
 
-/// Whether a run is due. Where the hash is not known, that is told only if it is the same whatever it is.
+/// Returns the pending change. If the hash is unknown, returns it only if it does not depend on the hash.
 fn due(ledger: &Ledger, hash: Option<&str>, asked: Option<&str>) -> Option<Due> {
     let another = format!("{HASH_VERSION}unknown");
     let of_another = ledger.due(hash.unwrap_or(&another), asked);
@@ -139,7 +140,7 @@ fn due(ledger: &Ledger, hash: Option<&str>, asked: Option<&str>) -> Option<Due> 
     Some(of_another).filter(|due| of_same.is_none_or(|same| same == *due))
 }
 
-/// A hash that is not of what the cluster has is shown to nobody.
+/// Removes the hash, which is not that of the cluster's objects.
 fn without_hash(run: &mut Value) {
     let annotations = run.pointer_mut("/metadata/annotations");
     if let Some(annotations) = annotations.and_then(Value::as_object_mut) {

@@ -1,12 +1,12 @@
-//! Tags that were filled in when a run was made, put back where they stood.
+//! Tags that were filled in when a run was made, put back into place.
 
 use cartouche_language::{OpenPlace, RunFacts, syntax::Tag};
 use serde_json::Value;
 
 use crate::live::object_diff::pairs::{at_mut, steps_like};
 
-/// Puts the open tags of a document back into a run that was made of it, or of one that is like it. What no such tag can have become
-/// stays.
+/// Puts the open tags of a document back into a run made from it or from a similar one. Values that no such tag can
+/// have become stay.
 pub(super) fn places(object: &mut Value, document: &Value, open: &[OpenPlace], own: &RunFacts<'_>) {
     for place in open {
         let steps = steps_like(&place.at, document, object);
@@ -32,7 +32,7 @@ pub(super) fn places(object: &mut Value, document: &Value, open: &[OpenPlace], o
     }
 }
 
-/// True if a text with these tags becomes this value for a run. Of a profile a tag may give anything.
+/// Returns true if a text with these tags can become this value for a run. A tag of a profile may give any value.
 fn may_become(written: &str, tags: &[Tag], own: &RunFacts<'_>, value: &Value) -> bool {
     if let [tag] = tags
         && tag.alone
@@ -42,7 +42,7 @@ fn may_become(written: &str, tags: &[Tag], own: &RunFacts<'_>, value: &Value) ->
     let Some(text) = value.as_str() else {
         return false;
     };
-    // The texts between values that are not known.
+    // The fixed texts between unknown values.
     let mut fixed = vec![String::new()];
     let mut push = |part: Option<&str>| match part {
         Some(part) => {
@@ -66,7 +66,7 @@ fn may_become(written: &str, tags: &[Tag], own: &RunFacts<'_>, value: &Value) ->
     is_of(text, &fixed)
 }
 
-/// True if a text is made of these, in this order, with anything between them.
+/// Returns true if a text consists of these parts in this order, with anything between them.
 pub(super) fn is_of(text: &str, fixed: &[String]) -> bool {
     let [first, between @ ..] = fixed else {
         return text.is_empty();
@@ -84,7 +84,7 @@ pub(super) fn is_of(text: &str, fixed: &[String]) -> bool {
     rest.is_some() && found.is_some()
 }
 
-/// Puts the tags back for what no other run has, wherever it stands: its name, if that is one of its own, and its hash.
+/// Puts the tags back for the run's name and hash, wherever they occur, unless the other run has the same.
 pub(super) fn own(object: &mut Value, own: &RunFacts<'_>, other: &RunFacts<'_>) {
     let facts = [
         ("$(run.name)$", own.name, other.name),

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 use crate::render::{Run, Subject, profiles::With, run_numbered};
 
-/// A template that reads all that only a run has, and a value of its profile.
+/// Returns a template that reads all facts unique to a run, and a value of its profile.
 fn template() -> ClusterRunTemplateSpec {
     serde_json::from_value(json!({
         "runner": { "context": true, "args": {

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-/// A Runnable that reads these, with this status.
+/// Returns a Runnable that reads these, with this status.
 fn runnable(name: &str, reads: &[&str], status: &Value) -> Runnable {
     let references = reads.iter().map(|source| {
         json!({ "name": format!("from-{source}"), "runnableRef": { "name": source, "output": "out" } })
@@ -45,7 +45,7 @@ fn standing(of: &Runnable, others: &[&Runnable]) -> Standing {
     standing_beside(of, others, &[])
 }
 
-/// The same, where what else its inputs come from has these revisions.
+/// Returns the same, if its other sources have these revisions.
 fn standing_beside(of: &Runnable, others: &[&Runnable], now: &[(&str, &str)]) -> Standing {
     let now = now.iter();
     let now = now.map(|(key, revision)| ((*key).to_owned(), (*revision).to_owned()));
@@ -73,10 +73,10 @@ fn who_is_waited_for_is_told_with_whom_that_one_waits_for_in_turn() {
             "a run of Runnable shop/root has not ended",
         ]
     );
-    // Who waits for a person waits for no other Runnable.
+    // A Runnable that waits for a person waits for no other Runnable.
     let asked = runnable("middle", &["root"], &waiting("ApprovalRequired"));
     assert_eq!(standing(&app, &[&root, &asked]).waits_for.len(), 1);
-    // Nobody is waited for where no run is due.
+    // Without a pending run there is nothing to wait for.
     let idle = runnable("app", &["middle"], &json!({ "observedGeneration": 1 }));
     assert_eq!(standing(&idle, &[&root, &middle]), Standing::default());
 }
@@ -130,14 +130,14 @@ fn between_two_runs_their_objects_say_what_has_changed_and_the_status_where_they
         |sources: &str| json!({ "metadata": { "annotations": { SOURCES_ANNOTATION: sources } } });
     let current = object(r#"{"Runnable/shop/base":"b"}"#);
     assert_eq!(told(None, Some(&current)), [format!("{base}: a became b")]);
-    // An ancestor is named where no direct source has changed.
+    // An ancestor is named if no direct source has changed.
     let earlier = object(r#"{"Runnable/shop/base":"b","ConfigMap/shop/m/k":"1"}"#);
     let now = object(r#"{"Runnable/shop/base":"b","ConfigMap/shop/m/k":"2"}"#);
     assert_eq!(
         told(Some(&earlier), Some(&now)),
         ["ConfigMap shop/m, key k: 1 became 2"]
     );
-    // What somebody has put there in its place is no reason to fail.
+    // An annotation that someone else has replaced is no failure.
     for odd in ["", "[]", r#"{"a":1}"#, "null"] {
         assert_eq!(
             told(None, Some(&object(odd))),
@@ -165,7 +165,7 @@ fn an_object_of_any_kind_is_known_by_the_path_of_its_revision() {
     assert_eq!(crate::graph::edges(&app)[0].used.as_deref(), Some("main@2"));
 }
 
-/// A Runnable of which one input comes from the key of a `ConfigMap`, and one from an object that labels find.
+/// Returns a Runnable with one input from a key of a `ConfigMap`, and one from an object found by labels.
 fn of_objects(before: &Value, after: &Value) -> Runnable {
     let status = json!({
         "currentRun": run(2, &Value::Null, after),
@@ -197,7 +197,7 @@ fn an_object_that_labels_found_is_told_with_its_input_beside_others_that_have_ch
             "Release.example.com shop/two, by .spec.version, which gives the input release: it is new: v",
         ]
     );
-    // Which of two it is nobody can tell: others may be what one stems from.
+    // It is unknown which of the two: one may be an ancestor of a source.
     let mut two = sources("a", "one");
     two["Release.example.com/shop/other/{.spec.version}"] = json!("v");
     let app = of_objects(&sources("a", "one"), &two);

@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 use crate::live::prospect::OfSecrets;
 
-/// A template that makes a kind, for a Runnable that selects one, whose last run was of one.
+/// Returns a state whose template makes this kind, whose Runnable selects one, and whose last run was of one.
 fn state(kind: &str, selected: &str, last: &str) -> State {
     let runnable: Runnable = serde_json::from_value(json!({
         "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",
@@ -51,7 +51,7 @@ fn a_secret_is_one_whether_it_is_made_was_made_or_is_selected() {
     assert!(has_secrets("ConfigMap", "ConfigMap", "Secret"));
     let by_tag = "$(runnable.spec.inputs.kind)$";
     assert!(has_secrets(by_tag, "ConfigMap", "ConfigMap"));
-    // The selector that is taken away has filled the last run.
+    // The removed selector has filled the last run.
     let mut edited = state("ConfigMap", "Secret", "ConfigMap");
     edited.runnable.spec.selector = None;
     assert!(edited.prospect("demo").unwrap().has_secrets);
