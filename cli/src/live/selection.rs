@@ -84,7 +84,6 @@ fn has_failed(runnable: &Runnable) -> bool {
 
 /// Time that a condition has to report a hindered run before it counts. The controller looks at the pods of a Job
 /// half a minute after the run began.
-/// minute after the run began.
 const HINDERED_FOR: SignedDuration = SignedDuration::from_secs(30);
 
 /// Returns true if the run can neither begin nor end, and has not for about a minute: `docs/troubleshooting.md`,
