@@ -14,8 +14,8 @@ use crate::{
     version,
     max_term_width = 100,
     after_help = "\
-Exit codes: 0 all is well; 1 something was found (errors, failed tests, differences); 2 the command could
-not do its work. `cartouche help COMMAND` shows examples. Installed as kubectl-cartouche it is
+Exit codes: 0 success; 1 problems found (errors, failed tests, differences); 2 the command could not do its
+work. `cartouche help COMMAND` shows examples. Installed as kubectl-cartouche, it is called as
 `kubectl cartouche`."
 )]
 pub(crate) struct CommandLine {

@@ -3,7 +3,7 @@
 
 use thiserror::Error;
 
-/// ClusterRole that lets its subjects read templates and profiles, if it is bound in the whole cluster.
+/// `ClusterRole` that lets its subjects read templates and profiles, if it is bound in the whole cluster.
 pub(crate) const TEMPLATES_VIEW: &str = "cartouche-templates-view";
 
 /// Error of a request that needs a right which the user lacks.
@@ -29,7 +29,7 @@ impl Denied {
     }
 
     /// Returns the error for templates or profiles. It names the role that has the right and asks for a
-    /// ClusterRoleBinding: a RoleBinding gives no right to cluster-scoped objects.
+    /// `ClusterRoleBinding`: a `RoleBinding` gives no right to cluster-scoped objects.
     fn templates(what: &str, said: &str) -> Self {
         let text = format!(
             "{}\n\

@@ -34,18 +34,22 @@ Examples:
   cartouche approve hello
   cartouche approve --all                        one after the other
   cartouche approve hello --yes -o json
-  cartouche approve hello --approval \"$SEEN\"     what was looked at elsewhere
+  cartouche approve hello --approval \"$SEEN\"     what another user has looked at
   cartouche approve hello --reject --reason \"not before Monday\"
 
-It shows what a run changes that spec.approval: Manual holds back, asks, and sets the annotation
-carto.run/approved of the Runnable: for this number and all that the run is made of, and no other. If any of that changes
-meanwhile, nothing is approved. What cannot be shown, since you may not read the template, what is selected
-or what inputs come from, is not approved; --approval takes the value of status.pending.approval that another user has
-looked at, and approves it if that is still what waits. Who may not read a Secret that the template reads an input from sees
-the document, and not whether it is the one that waits. --unverified approves what the status asks about all the same,
-also where you may not read the template: it needs nothing but the status. Of a last run that you may not read nothing is compared.
+A run waits for approval if spec.approval is Manual. The command shows what the run changes, asks, and sets the
+annotation carto.run/approved of the Runnable. This approves the run with this number and everything it is made of,
+and no other. If any of that changes meanwhile, nothing is approved.
+
+A run that cannot be shown is not approved, for example if you may not read the template, the selected object or the
+sources of the inputs. If another user has looked at it, pass the value of status.pending.approval as --approval: it is
+approved if it is still what waits. If you may not read a Secret that the template reads an input from, you see the
+document, but not if it is the one that waits. --unverified approves what the status asks about in these cases; it
+needs nothing but the status. If you may not read the last run, there is no comparison.
+
 Without a terminal --yes or --approval is needed.
-Exit code 0 also if nothing waits for a person; 1 if you say no, or if it could not be done for some of several.")]
+
+Exit code 0 also if no run waits for approval; 1 if you say no, or if it failed for some of several.")]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "flags that have nothing to do with each other"

@@ -35,12 +35,17 @@ Examples:
   cartouche cancel shop-build --run 2
   cartouche cancel --template image-build --dry-run
 
-The run is asked to stop in the way of its kind, with your own permissions: a Tekton TaskRun or PipelineRun by
-spec.status, an Argo Workflow by spec.shutdown, a Job or Pod by a deadline of one second; or as spec.stop of its
-template says. One that a queue holds does not heed that: the controller deletes it, in about a minute. It then counts as failed, is not tried again, and no new run is made until something changes. Deleting a run instead would make a new one. Who asked,
-and why, is written on the run, in the annotation carto.run/cancel-request; `cartouche history` and `why` show
-it. --run stops an earlier run that is still at work, by its number in `cartouche history`. Before more than one run is stopped you are asked; without a terminal --yes is needed. Exit code 1 if some
-of them could not be stopped.")]
+The command asks the run to stop, with your own permissions, in the way of its kind: a Tekton TaskRun or PipelineRun
+by spec.status, an Argo Workflow by spec.shutdown, a Job or Pod by a deadline of one second; or as spec.stop of its
+template says. A run that a queue holds does not heed that; the controller deletes it within about a minute. The run
+then counts as failed and is not retried, and no new run is made until something changes. (If you delete a run
+instead, a new one is made.)
+
+The annotation carto.run/cancel-request of the run has the user and the reason; `cartouche history` and `why` show
+them. --run stops an earlier run that is still running, by its number in `cartouche history`. The command asks before
+it stops more than one run; without a terminal --yes is needed.
+
+Exit code 1 if some of them could not be stopped.")]
 pub(crate) struct CancelArgs {
     #[command(flatten)]
     which: ManyArgs,

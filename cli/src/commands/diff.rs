@@ -34,13 +34,14 @@ Examples:
   cartouche diff hello -r runnable.yaml          with an edited Runnable
   cartouche diff hello -r runnable.yaml --server-dry-run
   cartouche diff -f manifests/                   all Runnables in these files, new ones too
-  cartouche diff -f manifests/ -o markdown       the same as a comment of a pull request
+  cartouche diff -f manifests/ -o markdown       the same as a comment for a pull request
 
-The API server is asked to make the run and not to keep it, so that both sides have what it fills in: with
---server-dry-run as the ServiceAccount of the Runnable, which you need permission to impersonate; else as you,
-if you may. Exit code 1 if there would be a new run, and 2 if that cannot be told of one of them, as where
-the template reads an input from a Secret that you may not read, or where you may not read the template: then
-it says what the status does, and -t takes the template from a file.")]
+A dry run of the API server adds its defaults, so that both sides have them. With --server-dry-run it is made as the
+ServiceAccount of the Runnable, which you need permission to impersonate; otherwise as you, if you may create runs.
+
+Exit code 1 if there would be a new run; 2 if that is unknown for one of them, for example because you may not read
+the template, or a Secret that the template reads an input from. Without the template, the command shows what the
+status says; -t takes the template from a file.")]
 pub(crate) struct DiffArgs {
     /// Name of the Runnable, or a file with Runnables and templates to be applied; without a name, all in the files
     #[arg(required_unless_present = "files")]

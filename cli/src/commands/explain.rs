@@ -19,8 +19,8 @@ Examples:
   cartouche explain -f template.yaml
   cartouche explain build -o json | jq .properties
 
-It prints spec.inputSchema of the ClusterRunTemplate as kubectl explain prints the fields of a kind. Of a
-template that declares no inputs it lists those that its tags read.")]
+Prints spec.inputSchema of the ClusterRunTemplate as kubectl explain prints the fields of a kind. For a template
+that declares no inputs, it lists those that its tags read.")]
 pub(crate) struct ExplainArgs {
     /// Name of the ClusterRunTemplate, or a file with it; with -f only needed if the files hold several
     template: Option<String>,

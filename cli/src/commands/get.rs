@@ -36,9 +36,9 @@ Examples:
   cartouche get -l team=shop --watch
   cartouche get -o json | jq '.items[].status.outputs'
 
-With --watch a row is printed for each Runnable, and then whenever one of its cells but AGE changes; REASON of one
-that is gone is Deleted. With -o json it is one object a line, and with -o yaml one document, for each change.
-It goes on until Ctrl-C, also when the API server ends the watch.")]
+--watch prints a row for each Runnable, and a new one whenever a cell other than AGE changes. REASON of a deleted
+Runnable is Deleted. With -o json each change is one object on a line, with -o yaml one document. The watch goes on
+until Ctrl-C, also if the API server ends it.")]
 pub(crate) struct GetArgs {
     /// Names of the Runnables
     #[arg(conflicts_with = "all_namespaces")]

@@ -24,15 +24,15 @@ const MOST_LOOKED_UP: usize = 256;
 #[command(after_help = "\
 Examples:
   cartouche graph
-  cartouche graph release -n shop           what it stems from, and what stems from it
+  cartouche graph release -n shop           its ancestors and descendants
   cartouche graph -A -o dot | dot -Tsvg > chains.svg
   cartouche graph -f examples/supply-chain -o mermaid
   cartouche graph -o json | jq '.nodes[] | select(.pending == \"DependencyNotReady\").name'
 
-It shows what spec.inputsFrom names: Runnables, ConfigMaps and Secrets, sources before those who read them, and no values.
-Of a Runnable it says whether it is ready, what its run waits for, and the revision of its outputs; of an input, which
-revision the present run was made from. Runnables of other namespaces that are read are looked up, 256 at most, and shown
-as not visible where you may not read them; who reads one from another namespace is known with -A alone.
+Shows the objects in spec.inputsFrom: Runnables, ConfigMaps and Secrets, sources before their readers, without values.
+For a Runnable it shows if it is ready, what its run waits for, and the revision of its outputs; for an input, the
+revision that the current run was made from. Runnables in other namespaces are looked up if they are read, 256 at most,
+and shown as not visible if you may not read them. Readers in other namespaces are shown only with -A.
 
 Exit code 1 if Runnables take inputs from each other in a circle: none of these ever runs.")]
 pub(crate) struct GraphArgs {

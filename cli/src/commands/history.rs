@@ -22,13 +22,12 @@ Examples:
   cartouche history hello
   cartouche history hello -o json | jq '.[] | select(.state == \"Failed\")'
 
-ATTEMPT is there once a run was tried again. A star marks the run for the present inputs, `o` the one that the outputs come from. RESULT is Unknown of an
-earlier run that is not known to be made, NameTaken where somebody else's object has its name, and
-OutputsUnread of one that has succeeded and is not recorded before its outputs can be read. TOOK is until the end that
-the run's object tells; where it tells none or is gone, <= stands before the time until the controller saw its end, which
-may be late. RE-RUN FOR says who asked
-for a re-run, and why, and MESSAGE who had a run stopped, as long as its object is there (`--reason` of `cartouche
-rerun` and `cartouche cancel`).")]
+A star marks the run for the current inputs, `o` the run that the outputs come from. ATTEMPT appears once a run has
+been retried. RESULT is Unknown for an earlier run that may not have been made, NameTaken if an object of someone else
+has its name, and OutputsUnread for a run that succeeded and is not recorded until its outputs can be read. TOOK ends
+at the time in the run's object. If there is none, or the object is gone, <= precedes the time until the controller
+saw the end, which may be late. RE-RUN FOR has the user and reason of a re-run, and MESSAGE those of a stop, as long
+as the run's object exists (--reason of `cartouche rerun` and `cartouche cancel`).")]
 pub(crate) struct HistoryArgs {
     /// Name of the Runnable
     name: String,

@@ -28,8 +28,8 @@ Examples:
   cartouche init build --kind TaskRun -n shop
   cartouche init hello --stdout | kubectl apply -f -
 
-It writes account.yaml (with the role that `cartouche rbac` prints), run-template.yaml and runnable.yaml, in the
-order in which `kubectl apply -f` takes them, and a test that `cartouche test` runs, and says what to do next.")]
+Writes account.yaml (with the role that `cartouche rbac` prints), run-template.yaml and runnable.yaml, in the order
+in which `kubectl apply -f` takes them, and a test for `cartouche test`. Then it prints the next steps.")]
 pub(crate) struct InitArgs {
     /// Name of the template, the Runnable and the account
     #[arg(default_value = "hello", value_parser = starter::name)]

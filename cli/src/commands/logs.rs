@@ -34,8 +34,9 @@ Examples:
   cartouche logs hello --follow
   cartouche logs hello --run 3 --tail 100
 
-For Jobs, Pods, Tekton TaskRuns and PipelineRuns, and Argo Workflows. What a pod waits for that prints nothing yet is
-told on standard error; with --follow again whenever the reason changes. With --follow the run may be yet to be made.")]
+For Jobs, Pods, Tekton TaskRuns and PipelineRuns, and Argo Workflows. If a pod prints nothing yet, standard error says
+what it waits for; with --follow, again whenever the reason changes. --follow also waits for a run that is not made
+yet.")]
 pub(crate) struct LogsArgs {
     /// Name of the Runnable
     name: String,

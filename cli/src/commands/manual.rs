@@ -20,9 +20,9 @@ Examples:
   cartouche completions kubectl > ~/.local/bin/kubectl_complete-cartouche
   chmod +x ~/.local/bin/kubectl_complete-cartouche
 
-Or, always as new as the command: source <(cartouche completions bash); for zsh likewise, after
-compinit. Names of Runnables, templates, accounts and namespaces are asked of the cluster, for two
-seconds at most. For `kubectl cartouche` kubectl calls the last file; it has to be in PATH.")]
+To keep the completions up to date with the command: source <(cartouche completions bash); for zsh likewise, after
+compinit. The cluster is asked for names of Runnables, templates, accounts and namespaces, for two seconds at most.
+For `kubectl cartouche`, kubectl calls the last file, which has to be in PATH.")]
 pub(crate) struct CompletionsArgs {
     /// Shell, or kubectl for its plugin
     #[arg(value_parser = PossibleValuesParser::new(SHELLS.names()))]

@@ -29,10 +29,10 @@ pub(crate) enum MigrateCommand {
 #[command(after_help = "\
 Examples:
   cartouche migrate check gitops/            manifests: what differs, what needs a change
-  cartouche migrate check --all-namespaces   a cluster: also which runs are taken over, and what runs anew
+  cartouche migrate check --all-namespaces   a cluster: also which runs are adopted, and what runs again
 
-It changes nothing. Exit code 1 if something needs a change; what could not be looked at is called unknown,
-and does not count for that.")]
+Changes nothing. Exit code 1 if something needs a change. What could not be checked is reported as unknown, and does
+not count as a change.")]
 pub(crate) struct CheckArgs {
     /// Files or folders; without any, the cluster is read
     pub(crate) paths: Vec<PathBuf>,

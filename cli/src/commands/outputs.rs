@@ -25,9 +25,9 @@ use crate::{
 /// Print the outputs of a Runnable, for scripts
 #[derive(Args, Debug)]
 #[command(after_help = "\
-An optional output that the run does not give is named on standard error; asked for alone, the exit code is 1.
-So is a sensitive output, with the Secret and the key that it is in: its value is not printed.
-With -o env, a name that shells or the programs that they start read, such as PATH, is an error without a --prefix.
+Standard error names optional outputs that the run does not give, and sensitive outputs with their Secret and key:
+their values are not printed. If you ask for one of these alone, the exit code is 1. With -o env, a name that shells
+or the programs that they start read, such as PATH, is an error without a --prefix.
 
 Examples:
   cartouche outputs shop-build

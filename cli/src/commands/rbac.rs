@@ -39,23 +39,22 @@ Examples:
   cartouche rbac build -n shop --account builder | kubectl apply -f -
   cartouche rbac build test -n shop --account builder   one role for two templates
   cartouche rbac -r shop-build -n shop                  for a live Runnable, with what it reads
-  cartouche rbac -f examples/selector                   of files, without a cluster
-  cartouche rbac -f teams/ -A                           of each account in each namespace of them
+  cartouche rbac -f examples/selector                   from files, without a cluster
+  cartouche rbac -f teams/ -A                           for each account in each namespace of the files
   cartouche rbac -r shop-build -n shop --check          what its account may not do yet
 
-The role holds what the controller asks for as the ServiceAccount, and no more; comments say what
-each verb is for. What is optional may be taken out. Of ConfigMaps, Secrets and Runnables that inputs
-come from it names each one; watch on a Secret has a change of it seen at once, and for a Runnable of
-another namespace there is a role of its own there. A role is for one account, and has a name of its
-own, made of the account and of what it is for (cartouche:ACCOUNT:TEMPLATE), so that applying it
-takes away nothing that another role gives; --name gives it another. Several templates or Runnables
-have one role. That of files, or of a namespace, where nothing is named is cartouche:ACCOUNT:all, whatever
-is added: call it with all that the account is for. Of files, the Runnables of
-that account count, with their templates. The ServiceAccount is printed as well, unless it is among the files
-or in the cluster.
+The role holds what the controller does as the ServiceAccount, and no more. Comments say what each verb is for;
+optional verbs may be removed. The role names each ConfigMap, Secret and Runnable that inputs come from. With watch on
+a Secret, the controller sees its changes immediately. A Runnable in another namespace gets a role of its own there.
 
-Exit code 1 if --check finds that something is not allowed that is not optional. If you may not read the template of a
-Runnable, the role is for the kind of its last run and for what the Runnable names, has a name of its own,
+A role is for one account. Its name is made of the account and the purpose (cartouche:ACCOUNT:TEMPLATE), so that
+applying it removes nothing that another role gives; --name sets another name. Several templates or Runnables share
+one role. For files, or a namespace, without names the role is cartouche:ACCOUNT:all, whatever is added later, so call
+it with all that the account is for. From files, the Runnables of that account count, with their templates. The
+ServiceAccount is printed as well, unless it is among the files or in the cluster.
+
+Exit code 1 if --check finds that a permission is missing that is not optional. If you may not read the template of a
+Runnable, the role is for the kind of its last run and for what the Runnable names. It then has a name of its own,
 which --name cannot change, and the exit code is 2.")]
 pub(crate) struct RbacArgs {
     /// Names of `ClusterRunTemplates`, or files with templates and Runnables; with files, names select among them

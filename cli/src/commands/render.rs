@@ -40,12 +40,14 @@ Examples:
   cartouche render examples/job profiles/ --profile gke
   cat runnable.yaml | cartouche render -t template.yaml -r -
   cartouche render examples/job | kubectl create --dry-run=server -f -
-  cartouche render --cluster -r hello            what the live Runnable hello would run now
+  cartouche render --cluster -r hello            the next run of the live Runnable hello
   cartouche render --cluster -r hello -t template.yaml
 
-The uid of the Runnable is shown as 00000000-0000-0000-0000-000000000000 unless the file has one; the
-name of the run follows from it. ClusterRunProfiles among the files are chosen by their rules, as on a
-cluster where there are these and no others; --profile takes one whatever its rules say. Exit code 1 if something cannot be rendered.")]
+The uid of the Runnable is 00000000-0000-0000-0000-000000000000 unless the file has one; the name of the run derives
+from it. ClusterRunProfiles among the files are chosen by their rules, as on a cluster with these profiles and no
+others; --profile takes one whatever its rules say.
+
+Exit code 1 if something cannot be rendered.")]
 pub(crate) struct RenderArgs {
     /// Files or folders with templates, Runnables and the objects that they select or take inputs from; - is standard
     /// input

@@ -36,13 +36,16 @@ Examples:
   cartouche rerun --failed --template image-build --dry-run
   cartouche rerun -l team=shop --yes
 
-It sets the annotation carto.run/rerun-token. A value that was not the last one asks for one run: with a
-token of your own the command can be repeated safely. Beside it carto.run/rerun-request says who asked, and
-why. The run carries both; `cartouche history` shows them. If the API server refuses the present run (a
-quota, a webhook), that one is tried within a minute, by the annotation carto.run/retry-now: no further run is asked
-for, and no reason noted; with --token there is one more. It does not wait for an attempt that is ahead
-(spec.retry), and attempts are counted from it anew. Before more than one Runnable is changed you are
-asked; without a terminal --yes is needed. Exit code 1 if it could not be done for some of them.")]
+Sets the annotation carto.run/rerun-token. Each new value asks for one run: with your own --token, you can repeat the
+command safely. The annotation carto.run/rerun-request has the user and the reason. The run carries both, and
+`cartouche history` shows them.
+
+If the API server refuses the current run (a quota, a webhook), the command asks for a retry within a minute, by the
+annotation carto.run/retry-now. It then asks for no further run and notes no reason; with --token it asks for one more
+run. A re-run does not wait for a scheduled retry (spec.retry), and is attempt 1 itself.
+
+The command asks before it changes more than one Runnable; without a terminal --yes is needed. Exit code 1 if it failed
+for some of them.")]
 pub(crate) struct RerunArgs {
     #[command(flatten)]
     which: ManyArgs,

@@ -21,10 +21,11 @@ Examples:
   cartouche suspend shop-build shop-test --namespace demo
   cartouche suspend --template image-build
 
-It sets spec.suspend. The run at work goes on, and its outputs still come; `cartouche cancel` stops it.
-What changes meanwhile runs when the Runnable is resumed. Where manifests are kept in Git, set spec.suspend
-there: a GitOps tool may take this change back. Before more than one Runnable is changed you are asked;
-without a terminal --yes is needed. Exit code 1 if it could not be done for some of them.")]
+Sets spec.suspend. A running run continues, and its outputs still arrive; `cartouche cancel` stops it. Changes made
+meanwhile run when the Runnable is resumed. If your manifests are in Git, set spec.suspend there: a GitOps tool may
+revert this change. The command asks before it changes more than one Runnable; without a terminal --yes is needed.
+
+Exit code 1 if it failed for some of them.")]
 pub(crate) struct SuspendArgs {
     #[command(flatten)]
     which: ManyArgs,
@@ -39,9 +40,10 @@ Examples:
   cartouche resume shop-build
   cartouche resume --all
 
-It takes spec.suspend away. If anything has changed since the last run, or a re-run was asked for, a run is
-made at once. Before more than one Runnable is changed you are asked; without a terminal --yes is needed.
-Exit code 1 if it could not be done for some of them.")]
+Removes spec.suspend. If anything has changed since the last run, or a re-run was requested, a run is made
+immediately. The command asks before it changes more than one Runnable; without a terminal --yes is needed.
+
+Exit code 1 if it failed for some of them.")]
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
     which: ManyArgs,

@@ -25,21 +25,21 @@ const FAILED: Style = AnsiColor::Red.on_default().bold();
 #[derive(Args, Debug)]
 #[command(after_help = "\
 A case is a folder with
-  expected.yaml            the run that has to come out, or
-  expected-error.txt       why none may come out;
+  expected.yaml            the expected run, or
+  expected-error.txt       the expected error;
   played/NAME.yaml         statuses that the engine writes, in the order of their names, and
-  played/NAME.expected.yaml  the conditions and outputs that the Runnable then has;
+  played/NAME.expected.yaml  the expected conditions and outputs of the Runnable;
   case.yaml                description, inputs (merged into those of the Runnable), and where template,
                            runnable, selected and sources are, if not in template.yaml (or
                            run-template.yaml), runnable.yaml, selected.yaml and sources.yaml of
                            this folder or of one above it.
 
-sources.yaml holds the ConfigMaps and Secrets that inputs come from: there are no others.
+sources.yaml holds all ConfigMaps and Secrets that inputs come from.
 
 Examples:
   cartouche test examples
   cartouche test examples --filter job --junit results.xml
-  cartouche test examples --update        write what comes out as what is expected
+  cartouche test examples --update        write the actual results as the expected ones
 
 Exit code 1 if a case fails, 2 if there is none.")]
 pub(crate) struct TestArgs {

@@ -24,16 +24,17 @@ const CLUSTER: &str = "cluster";
 /// Check templates, Runnables and profiles without a cluster
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Checks the syntax of every tag and path, the fields of templates and Runnables, the fields and types of
-the runs, output paths that no run can have, names, sizes; for each Runnable, that its template can be
-rendered for it; and all of ClusterRunProfiles, with rules that match the same Runnables with the same rank. Kinds of Kubernetes are known; for others give their definitions with --schemas, or have
-them among the files. The first line says how many errors and warnings there are, and how much could not be checked.
+Checks the syntax of every tag and path, the fields of templates and Runnables, the fields and types of the runs,
+output paths that no run can have, names, and sizes. For each Runnable it checks that its template can be rendered;
+for ClusterRunProfiles it checks everything, including rules that match the same Runnables with the same rank. The kinds of
+Kubernetes are known; for others pass their definitions with --schemas, or include them in the files. The first line
+has the number of errors and warnings, and of what could not be checked.
 
 Examples:
   cartouche validate examples/job
   cartouche validate template.yaml --schemas crds/
   cartouche validate . --schemas cluster
-  cartouche validate . --notes                   with what could not be checked
+  cartouche validate . --notes                   list also what could not be checked
   cartouche validate . --output sarif > cartouche.sarif
   cartouche validate . --output github --deny-warnings
 

@@ -42,10 +42,10 @@ Examples:
   cartouche wait shop-build --for output=digest --timeout 10m
   cartouche wait hello --for finished
 
-`ready` ends with exit code 1 if the run has failed, or if for some seconds only a change could help; `finished`
-also ends well when the run has failed. A failure that is going to be tried again (spec.retry) ends neither, unless
-the Runnable is suspended; nor does a run that waits for a person (spec.approval: Manual), which is told at once. An
-output is printed; of a sensitive one, the Secret and the key that it is in. Exit code 1 after the time is over.")]
+`ready` ends with exit code 1 if the run has failed, or if for some seconds only a change could help. `finished` ends
+with exit code 0 also if the run has failed. Neither ends at a failure with a retry to come (spec.retry), unless the
+Runnable is suspended, nor at a run that waits for approval (spec.approval: Manual), which is reported immediately.
+An output is printed; for a sensitive one, its Secret and key. Exit code 1 after the timeout.")]
 pub(crate) struct WaitArgs {
     /// Name of the Runnable
     name: String,

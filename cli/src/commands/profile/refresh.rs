@@ -45,12 +45,13 @@ Examples:
   cartouche profile refresh hello --rerun --reason 'moved to the new pool'
   cartouche profile refresh --template image-build --yes
 
-It sets the annotation carto.run/profile-refresh. A value that was not the last one has the profile chosen
-by the rules as they are now. Where none can be chosen, nothing is written, and that is an error. It makes no
-run: the next one is made with what is chosen, and --rerun asks for one. --dry-run says which would be
-chosen, and shows what that changes of the next run. For programs it is a list, with the profile before and
-after. Before more than one Runnable is changed you are asked; without a terminal --yes is needed. Exit code
-1 if it could not be done for some of several, or if --dry-run finds that nothing can be chosen.")]
+Sets the annotation carto.run/profile-refresh. With each new value, the controller chooses the profile by the current
+rules. If no profile can be chosen, the command writes nothing and fails. A refresh makes no run: the next one uses the
+chosen profile, and --rerun asks for one. --dry-run shows the profile that would be chosen, and what it changes in the
+next run. JSON and YAML are lists, with the profile before and after. The command asks before it changes more than one
+Runnable; without a terminal --yes is needed.
+
+Exit code 1 if it failed for some of several, or if --dry-run finds that no profile can be chosen.")]
 pub(crate) struct RefreshArgs {
     #[command(flatten)]
     which: ManyArgs,

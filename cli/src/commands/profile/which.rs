@@ -30,10 +30,12 @@ Examples:
   cartouche profile which hello
   cartouche profile which hello greet -o json
 
-A profile is chosen by its rules for the first run, and kept until a refresh: a change of rules, labels or
-profiles makes no run, and moves no Runnable. The rank of a rule is 4 if it names the template, 2 if it
-selects namespaces and 1 if it selects Runnables, added up. Exit code 1 if no run can be made of one of them
-since no profile can be used; 2 if you may not read profiles or templates: then it says what the status does.")]
+The rules choose a profile for the first run, and the Runnable keeps it until a refresh: a change of rules, labels or
+profiles makes no run and moves no Runnable. The rank of a rule is the sum of 4 if it names the template, 2 if it
+selects namespaces and 1 if it selects Runnables.
+
+Exit code 1 if one of them can make no run because no profile can be used; 2 if you may not read profiles or
+templates: the command then shows what the status says.")]
 pub(crate) struct WhichArgs {
     /// Names of the Runnables
     #[arg(value_name = "NAME", required = true)]
