@@ -52,7 +52,7 @@ pub(crate) enum LiveCommand {
     Cancel(cancel::CancelArgs),
     Logs(logs::LogsArgs),
     Rbac(rbac::RbacArgs),
-    /// Check a move from Cartographer
+    /// Migrate from Cartographer
     #[command(subcommand)]
     Migrate(migrate::MigrateCommand),
 }

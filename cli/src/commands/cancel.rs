@@ -26,7 +26,7 @@ use crate::{
     },
 };
 
-/// Stop the running run
+/// Stop a run in progress
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

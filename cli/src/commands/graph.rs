@@ -19,7 +19,7 @@ use crate::{
 /// Most Runnables of other namespaces that are looked up one by one.
 const MOST_LOOKED_UP: usize = 256;
 
-/// Show which objects Runnables take inputs from, and their state
+/// Show the graph of Runnables and the sources of their inputs
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

@@ -42,7 +42,7 @@ pub(crate) struct ManyArgs {
     pub(crate) dry_run: bool,
 }
 
-/// Outcome of planning an action for a Runnable.
+/// Plan of an action for a Runnable.
 pub(crate) enum Plan {
     /// The action is to be done.
     Due,

@@ -24,7 +24,7 @@ pub(crate) enum MigrateCommand {
     Check(CheckArgs),
 }
 
-/// Report what changes for Cartographer's Runnables and templates
+/// Report what a move from Cartographer changes
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

@@ -21,7 +21,7 @@ use crate::template_test::{
 const PASSED: Style = AnsiColor::Green.on_default();
 const FAILED: Style = AnsiColor::Red.on_default().bold();
 
-/// Test what templates render, when runs succeed, and their outputs
+/// Test templates: their runs, conditions and outputs
 #[derive(Args, Debug)]
 #[command(after_help = "\
 A case is a folder with

@@ -26,9 +26,9 @@ const CLUSTER: &str = "cluster";
 #[command(after_help = "\
 Checks the syntax of every tag and path, the fields of templates and Runnables, the fields and types of the runs,
 output paths that no run can have, names, and sizes. For each Runnable it checks that its template can be rendered;
-for ClusterRunProfiles it checks everything, including rules that match the same Runnables with the same rank. The kinds of
-Kubernetes are known; for others pass their definitions with --schemas, or include them in the files. The first line
-has the number of errors and warnings, and of what could not be checked.
+for ClusterRunProfiles it checks everything, including rules that match the same Runnables with the same rank. The
+kinds of Kubernetes are known; for others pass their definitions with --schemas, or include them in the files. The
+first line has the number of errors and warnings, and of what could not be checked.
 
 Examples:
   cartouche validate examples/job

@@ -37,7 +37,7 @@ pub(crate) struct Prospect {
     pub(crate) not_refreshed: Option<String>,
     /// Reason why controllers of this release do not make the run, if a newer one serves it.
     pub(crate) newer: Option<ReconcileError>,
-    /// Pending change; `None` if it depends on Secrets that the user may not read.
+    /// Decision if a run is due; `None` if it depends on Secrets that the user may not read.
     pub(crate) due: Option<Due>,
     /// Secrets that the hash depends on and that the user may not read; if there are any, the hash is unknown.
     pub(crate) unread: BTreeSet<String>,

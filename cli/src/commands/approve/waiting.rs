@@ -30,7 +30,7 @@ pub(super) enum Waiting {
 
 /// Rendered run, as far as it is known.
 enum Rendered<'a> {
-    /// The pending change, and the hash of the run that would be made.
+    /// The decision if a run is due, and the hash of the run that would be made.
     Known(Due, &'a str),
     /// The hash is unknown; the user accepts the one in the status.
     Unverified,

@@ -62,7 +62,7 @@ pub(crate) async fn pods(
 }
 
 /// Returns the owners between the run and its pods, such as the `TaskRuns` of a `PipelineRun`. Owners of a kind that
-/// the user may not list are taken on trust.
+/// cannot be listed are taken on trust.
 async fn between(
     pods: &[Pod],
     run: &Maker,

@@ -236,7 +236,7 @@ fn told(
         }
         Err(Unknown::Namespace) => return Err(no_namespace(&facts.namespace)),
     };
-    // A Runnable that was never pinned is chosen a profile as after a refresh.
+    // A refresh chooses as for a Runnable that was never pinned.
     let refresh = match chosen(&facts, profiles, is_required, &Ledger::default()) {
         Ok(chosen) => match chosen.pinned.and_then(|pinned| matching(&pinned.name)) {
             Some(matching) => Refresh::Profile(matching),

@@ -224,7 +224,8 @@ impl Asked {
     }
 
     /// Returns the name of the role for all of this. A Runnable counts only if it has a selector, inputs from other
-    /// objects or objects that its outputs go to; otherwise it needs what its template does.
+    /// objects or objects that its outputs go to; otherwise it needs what its template does. In an incomplete role,
+    /// each counts.
     pub(super) fn role_name(&self, account: &Account, args: &RbacArgs) -> String {
         let templates: Vec<&str> = self.templates.iter().map(|it| &*it.name).collect();
         let reading = self.runnables.iter();

@@ -131,7 +131,7 @@ impl State {
     }
 }
 
-/// Returns the pending change. If the hash is unknown, returns it only if it does not depend on the hash.
+/// Decides if a run is due. If the hash is unknown, returns the decision only if it does not depend on the hash.
 fn due(ledger: &Ledger, hash: Option<&str>, asked: Option<&str>) -> Option<Due> {
     let another = format!("{HASH_VERSION}unknown");
     let of_another = ledger.due(hash.unwrap_or(&another), asked);
