@@ -1,6 +1,6 @@
 //! What the engine finds in a template, as findings.
 
-use cartouche_templating::{Diagnostic, DiagnosticKind, Root, Segment, explained};
+use cartouche_language::{Diagnostic, DiagnosticKind, Root, Segment, explained};
 
 use crate::{
     finding::{Finding, Rule},

@@ -52,7 +52,7 @@ pub(super) struct ExplainedRun {
 
 /// Cause of a run.
 #[derive(Debug, Serialize)]
-#[serde(tag = "cause")]
+#[serde(tag = "cause", rename_all_fields = "camelCase")]
 pub(super) enum Because {
     /// There was no run before.
     First,

@@ -1,6 +1,8 @@
 //! All that a run is made of, and the run rendered from it.
 
 use cartouche_crds::{ClusterRunTemplate, INPUT_HASH_ANNOTATION, ProfileRequirement, Runnable};
+use cartouche_engines::kinds;
+use cartouche_language::{HASH_VERSION, syntax};
 use cartouche_protocol::{
     compiled::Compiled,
     diagnosis::Fault,
@@ -9,7 +11,7 @@ use cartouche_protocol::{
     newer_release::{known_fields, leaves_alone},
     profiles::Profiles,
 };
-use cartouche_templating::{HASH_VERSION, Template, kinds, syntax};
+use cartouche_templating::Template;
 use serde_json::Value;
 
 use super::{
