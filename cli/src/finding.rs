@@ -1,4 +1,4 @@
-//! What is wrong with a manifest, where, and what to do about it.
+//! Findings: faults in a manifest, with their places and cures.
 
 mod listed;
 pub(crate) mod report;
@@ -11,12 +11,12 @@ use clap::{ValueEnum, builder::PossibleValue};
 
 use crate::source::{Document, SourceSpan};
 
-/// How bad it is.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Severity {
-    /// It will not work, or not as it is written.
+    /// The manifest does not work, or not as it is written.
     Error,
-    /// It works, but hardly as its author expects.
+    /// The manifest works, but hardly as its author expects.
     Warning,
     /// Something that could not be checked.
     Note,
@@ -32,8 +32,7 @@ impl Severity {
     }
 }
 
-/// What kind of fault it is: the identifier that machines read, documented in `docs/cli.md`, and what it stands
-/// for.
+/// Kind of fault: the identifier that machines read, documented in `docs/cli.md`, and its description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum)]
 #[expect(clippy::enum_variant_names, reason = "a healthRule is called so")]
 pub(crate) enum Rule {
@@ -83,7 +82,7 @@ impl Rule {
         value.map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// What it stands for.
+    /// Returns the description of the rule.
     pub(crate) fn description(self) -> String {
         let value = self.to_possible_value();
         let help = value.as_ref().and_then(PossibleValue::get_help);
@@ -91,24 +90,24 @@ impl Rule {
     }
 }
 
-/// One thing that is wrong, as it is told to people and tools: with a file, a severity and what to do. What the engine
-/// finds in a template is a [`Diagnostic`](cartouche_language::Diagnostic), which knows of no files; many a
-/// finding is made of one.
+/// One fault as it is reported to people and tools: with a file, a severity and a cure. The engine finds faults of a
+/// template as a [`Diagnostic`](cartouche_language::Diagnostic), which knows no files; many findings are made from
+/// one.
 #[derive(Clone, Debug)]
 pub(crate) struct Finding {
     pub(crate) severity: Severity,
     pub(crate) rule: Rule,
-    /// What is wrong, in one sentence.
+    /// The fault, in one sentence.
     pub(crate) message: String,
-    /// Where.
+    /// Place of the fault, if it has one.
     pub(crate) place: Option<SourceSpan>,
-    /// What to write next to the marker.
+    /// Text next to the marker.
     pub(crate) label: Option<String>,
-    /// Other places that have to do with it.
+    /// Other places that contribute to the fault, each with a label.
     pub(crate) related: Vec<(SourceSpan, String)>,
-    /// What else is known.
+    /// Further facts.
     pub(crate) notes: Vec<String>,
-    /// What to do.
+    /// Cure.
     pub(crate) help: Option<String>,
 }
 
@@ -153,7 +152,8 @@ impl Finding {
         self
     }
 
-    /// The same with an object that has to do with it. The line of a Secret is not shown: its value may stand there.
+    /// Returns the finding with an object that contributes to the fault. The line of a Secret is not shown, since it
+    /// may hold a value.
     pub(crate) fn beside(self, object: &Document, label: impl Into<String>) -> Self {
         let place = object.place_of(&["metadata", "name"]);
         match object.kind() {
@@ -177,28 +177,28 @@ impl Finding {
         self
     }
 
-    /// Findings at one place with one message are one finding.
+    /// Returns the place and the message: findings with the same identity are one finding.
     pub(crate) fn identity(&self) -> (Option<(String, usize)>, String) {
         let place = self.start();
         let place = place.map(|(file, start)| (file.to_owned(), start));
         (place, self.message.clone())
     }
 
-    /// The file and the byte of it at which its place begins.
+    /// Returns the file and the byte at which the place begins.
     pub(crate) fn start(&self) -> Option<(&str, usize)> {
         let place = self.place.as_ref()?;
         Some((&place.source.name, place.span.start))
     }
 
-    /// The place of the key or value that stands for a document as a whole.
+    /// Sets the place to the key or value that stands for a document as a whole.
     pub(crate) fn at_document(self, document: &Document) -> Self {
         self.at(document.place_of(&["metadata", "name"]))
     }
 }
 
-/// Where errors are, to ask whether one is about a part of something else.
+/// Places of errors, to find out whether one is about a part of another finding.
 pub(crate) struct ErrorPlaces<'a> {
-    /// The first end of those that start here.
+    /// The smallest end of the errors that start here.
     ends: BTreeMap<(&'a str, usize), usize>,
 }
 
@@ -217,7 +217,7 @@ impl<'a> ErrorPlaces<'a> {
         Self { ends }
     }
 
-    /// Whether one of them is about a part of what a finding is about.
+    /// Returns true if one of the errors is about a part of the place of a finding.
     pub(crate) fn are_within(&self, finding: &Finding) -> bool {
         finding.place.as_ref().is_some_and(|place| {
             let (name, end) = (place.source.name.as_str(), place.span.end);

@@ -1,14 +1,14 @@
-//! Which findings are listed, and how many are not.
+//! The findings to list, and the number of those left out.
 
 use std::{collections::BTreeMap, fmt};
 
 use super::Finding;
 
-/// How many findings of one file are listed; the others are counted. Nobody reads more at once, and each
-/// costs a search through the whole file.
+/// Findings listed per file; the others are counted. More are too many to read at once, and each costs a search through
+/// the whole file.
 const LISTED: usize = 100;
 
-/// How many findings of a file are not listed.
+/// Number of findings of a file that are not listed.
 pub(super) struct LeftOut<'a> {
     pub(super) file: Option<&'a str>,
     pub(super) count: usize,
@@ -24,7 +24,7 @@ impl fmt::Display for LeftOut<'_> {
     }
 }
 
-/// The findings that are listed, and what is left out.
+/// Returns the findings to list, and the counts of those left out.
 pub(super) fn listed(findings: &[Finding]) -> (Vec<&Finding>, Vec<LeftOut<'_>>) {
     let mut listed = Vec::new();
     let mut counts: BTreeMap<Option<&str>, usize> = BTreeMap::new();

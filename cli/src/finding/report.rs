@@ -12,7 +12,7 @@ use super::{
 };
 use crate::foreign::{OF_THIS_COMMAND, in_lines};
 
-/// How findings are written.
+/// Format of the findings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// For people, with the source lines
@@ -26,7 +26,7 @@ pub(crate) enum Format {
     Github,
 }
 
-/// Sorted by severity, file and line; what is said twice is said once.
+/// Sorts findings by file, position and severity, with the notes last. Drops repeated findings.
 pub(crate) fn in_order(mut findings: Vec<Finding>) -> Vec<Finding> {
     let mut seen = HashSet::new();
     findings.retain(|finding| seen.insert(finding.identity()));
@@ -38,7 +38,7 @@ pub(crate) fn in_order(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings
 }
 
-/// How many there are of a severity.
+/// Counts the findings of a severity.
 pub(crate) fn count(findings: &[Finding], severity: Severity) -> usize {
     findings
         .iter()
@@ -58,7 +58,7 @@ pub(crate) fn counts(findings: &[Finding]) -> String {
     }
 }
 
-/// `2 errors`; nothing where there is none.
+/// Returns `2 errors`, or `None` if there are none.
 pub(crate) fn counted(findings: &[Finding], severity: Severity) -> Option<String> {
     match count(findings, severity) {
         0 => None,
@@ -67,7 +67,7 @@ pub(crate) fn counted(findings: &[Finding], severity: Severity) -> Option<String
     }
 }
 
-/// The findings in a format.
+/// Writes the findings in a format.
 pub(crate) fn write(findings: &[Finding], format: Format) -> String {
     let (listed, left_out) = listed(findings);
     match format {
@@ -152,7 +152,7 @@ fn annotation(finding: &Finding) -> String {
     out
 }
 
-/// What is left out, in the same way.
+/// Returns the annotation for the findings that are left out.
 fn notice(left_out: &LeftOut<'_>) -> String {
     let file = left_out.file.map(property);
     let file = file.map_or_else(String::new, |file| format!(",file={file}"));
@@ -172,7 +172,7 @@ fn property(text: &str) -> String {
 }
 
 impl Finding {
-    /// For commands that cannot go on.
+    /// Returns an error for commands that cannot continue.
     pub(crate) fn as_error(&self) -> anyhow::Error {
         let text = write(std::slice::from_ref(self), Format::Text);
         // Colours of a report are no part of an error: they would be shown as escapes.
@@ -180,7 +180,7 @@ impl Finding {
         anyhow::anyhow!("{text}")
     }
 
-    /// Message, label and help in one line, for formats that show nothing else.
+    /// Returns message, label and help in one line, for formats that show nothing else.
     pub(crate) fn one_line(&self) -> String {
         let mut text = self.message.clone();
         for more in [&self.label, &self.help].into_iter().flatten() {

@@ -10,8 +10,7 @@ use crate::{
     source::SourceSpan,
 };
 
-/// The findings, with escape codes for colours; whoever prints them takes those away where there is no
-/// terminal.
+/// Renders findings with escape codes for colours. The caller removes these where there is no terminal.
 pub(super) fn render(findings: &[&Finding], left_out: &[LeftOut<'_>]) -> String {
     let renderer = Renderer::styled();
     let mut out = String::new();
@@ -26,7 +25,8 @@ pub(super) fn render(findings: &[&Finding], left_out: &[LeftOut<'_>]) -> String 
     out
 }
 
-/// A finding whose texts paint nothing, and whose places show no value of a Secret. The library cares for the lines of the source.
+/// Returns a finding with its texts escaped, and without places that would show a value of a Secret. The library
+/// escapes the lines of the source.
 fn escaped(finding: &Finding) -> Finding {
     let place = finding.place.as_ref();
     let hidden = place.filter(|it| it.is_beside_secret());
@@ -109,8 +109,7 @@ fn snippet(place: &SourceSpan) -> Snippet<'_, annotate_snippets::Annotation<'_>>
         .fold(true)
 }
 
-/// At least one character, at most to the end of the line: a marker over many lines hides more than it
-/// shows.
+/// Returns at least one character, at most to the end of the line: a marker over many lines hides more than it shows.
 fn mark(place: &SourceSpan) -> std::ops::Range<usize> {
     let text = &place.source.text;
     let start = place.span.start.min(text.len());
