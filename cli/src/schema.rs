@@ -1,5 +1,4 @@
-//! What is known of the fields of a kind: OpenAPI schemas, bundled for the built-in kinds and read from
-//! files for others.
+//! Schemas of the fields of a kind: OpenAPI, bundled for the built-in kinds and read from files for others.
 
 pub(crate) mod bundled;
 pub(crate) mod catalog;
@@ -28,13 +27,13 @@ pub(crate) struct Schema<'a> {
 pub(crate) enum Member<'a> {
     /// It is described.
     Known(Schema<'a>),
-    /// It may be there, and nothing is known of it.
+    /// The member is allowed, and nothing more is known of it.
     Open,
     /// There is no such member.
     Unknown,
 }
 
-/// How often a reference may lead to another one.
+/// Longest chain of references that is followed.
 const MAX_REFERENCES: usize = 16;
 
 impl<'a> Schema<'a> {
@@ -116,7 +115,7 @@ impl<'a> Schema<'a> {
         self.flag("x-kubernetes-int-or-string") || self.text("format") == Some("int-or-string")
     }
 
-    /// Whether null is a value here: a flag in a `CustomResourceDefinition`, a type in JSON Schema.
+    /// Returns true if null is a valid value: by a flag in a `CustomResourceDefinition`, by a type in JSON Schema.
     pub(crate) fn is_nullable(self) -> bool {
         let is_null = |schema: &Value| match schema.get("type") {
             Some(Value::Array(names)) => names.iter().any(|name| name == "null"),
@@ -128,8 +127,8 @@ impl<'a> Schema<'a> {
         self.flag("nullable") || is_null(self.node) || choices.any(is_null)
     }
 
-    /// Whether the API server fills in a value where there is none. The OpenAPI documents of Kubernetes give the zero
-    /// of Go as the default of whatever is required, and nothing is filled in: there such a default counts for none.
+    /// Returns true if the API server fills in a missing value. The OpenAPI documents of Kubernetes give the zero of Go
+    /// as the default of every required field, and nothing is filled in: there such a default does not count.
     pub(crate) fn is_filled_in(self) -> bool {
         let parts = ["definitions", "components"];
         let is_open_api = parts.iter().any(|part| self.document.get(part).is_some());
@@ -143,7 +142,7 @@ impl<'a> Schema<'a> {
         })
     }
 
-    /// Whether members that are not described are kept.
+    /// Returns true if members that are not described are kept.
     fn is_open(self) -> bool {
         self.flag("x-kubernetes-preserve-unknown-fields")
             || self.get("additionalProperties") == Some(&Value::Bool(true))
@@ -192,7 +191,7 @@ impl<'a> Schema<'a> {
         self.node
     }
 
-    /// What the values of a map are.
+    /// Returns the schema of the values of a map, or `None` if there is none.
     pub(crate) fn values(self) -> Option<Self> {
         let values = self
             .get("additionalProperties")

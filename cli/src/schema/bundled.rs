@@ -1,5 +1,6 @@
-//! The schemas of the kinds of Kubernetes itself. No file and no cluster is needed for them. What is known of runs of a kind is in `cartouche_templating::kinds`; a test sees that the schemas of all
-//! kinds are here whose fields are known there.
+//! The schemas of the kinds of Kubernetes itself. No file and no cluster is needed for them. The facts about runs of a
+//! kind are in `cartouche_templating::kinds`; a test makes sure that every kind whose fields are known there has its
+//! schema here.
 
 use std::{any::TypeId, rc::Rc, sync::LazyLock};
 
@@ -149,7 +150,7 @@ mod tests {
     #[test]
     fn kinds_whose_fields_are_known_are_bundled() {
         for known in kinds::all() {
-            // Whatever is Kubernetes' own.
+            // Kinds of Kubernetes itself.
             let own = !known.group.contains('.') || known.group.ends_with(".k8s.io");
             assert_eq!(known.version.is_some(), own, "{known:?}");
             let Some(version) = known.version else {

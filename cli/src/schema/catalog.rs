@@ -1,4 +1,4 @@
-//! Which kinds are known.
+//! The catalog of known kinds.
 
 use std::{
     cell::RefCell,
@@ -49,7 +49,7 @@ impl Catalog {
         Some(made)
     }
 
-    /// Whether all kinds of an API version are known.
+    /// Returns true if all kinds of an API version are known.
     pub(crate) fn is_complete(api_version: &str) -> bool {
         bundled::names().any(|(known, _)| known == api_version)
     }

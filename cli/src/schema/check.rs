@@ -1,4 +1,4 @@
-//! Whether a value that is known only in part can be of a kind.
+//! Checks a value that is known only in part against the schema of a kind.
 
 use cartouche_language::{SchemaType, TypeCure, fits_format, suggestion};
 use serde_json::Value;
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::source::Segment;
 
-/// All that does not fit.
+/// Returns every mismatch between a value and a schema.
 pub(crate) fn check(schema: Schema<'_>, value: &Partial) -> Vec<Mismatch> {
     let mut walk = Checker::default();
     walk.value(schema, value);
@@ -196,7 +196,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The cure of a field that there is not, where all that stands below it belongs in its place.
+/// Returns the cure of an unknown field if all its members belong in its place.
 fn wrapped(schema: Schema<'_>, key: &str, value: &Partial) -> Option<String> {
     let Partial::Object(fields) = value else {
         return None;
@@ -241,7 +241,7 @@ fn other_type(schema: Schema<'_>, value: &Partial) -> Option<(String, Option<Str
     (!fits).then(|| (with_article(wanted), help()))
 }
 
-/// That a value is of another type than is wanted.
+/// Returns the fault of a value with another type than the wanted one.
 pub(crate) fn wrong_type(wanted: String, value: &Partial) -> Fault {
     let is = with_article(type_of(value));
     let is = match value {
@@ -260,7 +260,7 @@ pub(crate) fn with_article(type_name: &str) -> String {
     }
 }
 
-/// What to do, with the value as it then is.
+/// Returns the cure of a wrong type, with the value as it then is.
 fn cure(wanted: SchemaType, value: &Partial) -> Option<String> {
     let scalar = match value {
         Partial::Scalar(scalar) => Some(scalar),

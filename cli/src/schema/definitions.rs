@@ -42,7 +42,7 @@ fn as_object(mut schema: Value) -> Value {
                 .entry(field)
                 .or_insert_with(|| json!({ "type": "string" }));
         }
-        // What a definition may say of it narrows the name only.
+        // A definition can only narrow the name in it.
         properties.insert("metadata".to_owned(), bundled::object_meta());
     }
     schema
@@ -66,7 +66,7 @@ pub(super) fn of_open_api(document: Value) -> Vec<(KindName, Rc<KindSchema>)> {
                     pointer: format!("{base}/{}", name.replace('~', "~0").replace('/', "~1")),
                     namespaced: served.get(&kind_name).map(|served| served.0),
                     plural: served.get(&kind_name).and_then(|served| served.1.clone()),
-                    // What makes a run of it a success is known, wherever its fields come from.
+                    // The success of a run is known, no matter where its fields come from.
                     built_in: bundled::names()
                         .any(|known| known == (kind_name.0.as_str(), kind_name.1.as_str())),
                 };
@@ -77,8 +77,8 @@ pub(super) fn of_open_api(document: Value) -> Vec<(KindName, Rc<KindSchema>)> {
     found
 }
 
-/// Whether objects are in a namespace, and their plural name, by the paths that they are created at. What is
-/// created below another object has no plural name of its own.
+/// Returns for each kind whether its objects are in a namespace, and its plural name, from the paths for creation. A
+/// kind that is created below another object has no plural name of its own.
 fn served(document: &Value) -> BTreeMap<KindName, (bool, Option<String>)> {
     let paths = document.get("paths").and_then(Value::as_object);
     let created = paths.into_iter().flatten().filter_map(|(path, item)| {

@@ -5,12 +5,12 @@ use cartouche_language::matches_pattern;
 
 use super::Schema;
 
-/// How the schemas that are bundled call the quantity, whose format `OpenAPI` has no name for.
+/// Format of a quantity in the bundled schemas. `OpenAPI` has no name for it.
 pub(super) const QUANTITY: &str = "quantity";
 
 const AS_QUANTITY: &str = r"^[+-]?(\d+(\.\d*)?|\.\d+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?$";
 
-/// What is wrong with a text that is to be read as something else, and what to do.
+/// Returns the fault and the cure of a text that does not have the format of its schema.
 pub(super) fn unreadable(schema: Schema<'_>, text: &str) -> Option<(String, String)> {
     match schema.text("format")? {
         "byte" if !is_base64(text) => Some((
@@ -30,7 +30,7 @@ fn is_quantity(text: &str) -> bool {
     matches_pattern(text, AS_QUANTITY) != Some(false)
 }
 
-/// Line breaks within do not matter.
+/// Returns true for base64. Line breaks do not matter.
 fn is_base64(text: &str) -> bool {
     let bytes: Vec<u8> = text.bytes().filter(|it| !b"\r\n".contains(it)).collect();
     let padding = bytes.iter().rev().take_while(|it| **it == b'=').count();

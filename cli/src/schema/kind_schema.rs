@@ -11,13 +11,13 @@ use super::Schema;
 pub(crate) struct KindSchema {
     /// A document with the schema and all that it refers to.
     pub(crate) document: Rc<Value>,
-    /// Where in the document it is.
+    /// JSON pointer to the schema in the document.
     pub(crate) pointer: String,
-    /// Whether its objects are in a namespace, if that is known.
+    /// True if its objects are in a namespace; `None` if that is not known.
     pub(crate) namespaced: Option<bool>,
     /// The plural name of its resource, as RBAC has it, if that is known.
     pub(crate) plural: Option<String>,
-    /// Whether it is one of the built-in kinds.
+    /// True for a built-in kind.
     pub(crate) built_in: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a value of the right type must keep to.
+//! Limits of values that have the right type.
 
 use cartouche_language::{NumberLimit, count_breach, fits_format, matches_pattern};
 use serde_json::{Number, Value};
@@ -24,14 +24,15 @@ pub(super) fn out_of_range(schema: Schema<'_>, number: &Number) -> Option<String
     Some(format!("is {number}, and {breach}"))
 }
 
-/// A pattern that cannot be read here says nothing: the API server may know more of them.
+/// Returns the fault of a text that does not match the pattern. A pattern that cannot be read is ignored: the API
+/// server may support more.
 pub(super) fn mismatched(schema: Schema<'_>, text: &str) -> Option<String> {
     let pattern = schema.text("pattern")?;
     (matches_pattern(text, pattern) == Some(false))
         .then(|| format!("does not match the pattern {pattern}"))
 }
 
-/// Whether there are too few or too many of what a keyword counts: `minItems` and `maxItems` of `Items`.
+/// Returns the breach if there are too few or too many of what a keyword counts: `minItems` and `maxItems` of `Items`.
 pub(super) fn wrong_count(
     schema: Schema<'_>,
     keyword: &str,
@@ -42,8 +43,8 @@ pub(super) fn wrong_count(
     count_breach(limit("min"), limit("max"), count, what)
 }
 
-/// Whether an object has not exactly one of the fields of which `oneOf` requires one. Alternatives that say anything else
-/// are left to the API server, and a field that there is not is told by itself.
+/// Returns the fault of an object that does not have exactly one of the fields of which `oneOf` requires one. The API
+/// server checks other alternatives, and an unknown field is reported by itself.
 pub(super) fn wrong_choice(schema: Schema<'_>, fields: &[(String, Partial)]) -> Option<String> {
     let mut members = fields.iter().map(|(key, _)| schema.member(key));
     if members.any(|member| matches!(member, Member::Unknown)) {
@@ -65,7 +66,7 @@ pub(super) fn wrong_choice(schema: Schema<'_>, fields: &[(String, Partial)]) -> 
     }
 }
 
-/// The field that an alternative requires, if it says nothing else.
+/// Returns the field that an alternative requires, if it requires nothing else.
 fn only_required(choice: &Value) -> Option<&str> {
     let choice = choice.as_object().filter(|choice| choice.len() == 1)?;
     match choice.get("required")?.as_array()?.as_slice() {

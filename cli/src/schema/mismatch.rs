@@ -1,11 +1,11 @@
-//! Where a value and a schema do not fit.
+//! Places where a value does not fit its schema.
 
 use crate::source::{Segment, shown};
 
 /// One such place.
 #[derive(Clone, Debug)]
 pub(crate) struct Mismatch {
-    /// Where in the value.
+    /// Steps to it in the value.
     pub(crate) at: Vec<Segment>,
     pub(crate) fault: Fault,
     pub(crate) help: Option<String>,
@@ -26,7 +26,7 @@ pub(crate) enum Fault {
 }
 
 impl Mismatch {
-    /// One sentence.
+    /// Returns the fault in one sentence.
     pub(crate) fn message(&self) -> String {
         let place = shown(&self.at);
         match &self.fault {

@@ -1,18 +1,18 @@
-//! Where a path may lead in a kind, before there is an object.
+//! Follows paths through the schema of a kind, before there is an object.
 
 use cartouche_language::syntax::{PathStep, To};
 
 use super::{Member, Schema};
 
-/// Where a path leads.
+/// End of a path.
 pub(crate) enum Reached<'a> {
     /// A described value.
     Known(Schema<'a>),
-    /// Further than what is described.
+    /// A value beyond the described ones.
     Open,
 }
 
-/// Why a path can lead nowhere.
+/// Reason why a path leads nowhere.
 pub(crate) struct Impossible<'a> {
     /// The step that fails.
     pub(crate) step: usize,
