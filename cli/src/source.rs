@@ -30,7 +30,7 @@ pub(crate) struct Source {
     /// Without the byte order mark that it may begin with.
     pub(crate) text: String,
     is_marked: bool,
-    /// Looked for once, whatever is asked of the file.
+    /// Searched for once per file.
     ytt: OnceLock<Ytt>,
 }
 
@@ -127,7 +127,7 @@ impl Document {
         }
     }
 
-    /// A field of its spec. `None` where it is not there, or cannot be read: what its schema says of that has another finding.
+    /// Returns a field of the spec, or `None` if it is missing or cannot be read. The schema check reports the latter.
     pub(crate) fn field<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         let value = self.value.get("spec")?.get(name)?;
         let value = Some(value).filter(|value| !value.is_null())?;
@@ -141,12 +141,12 @@ impl Document {
         }
     }
 
-    /// The place of what is at the end of some keys; of the whole where nothing is.
+    /// Returns the place of the value at the end of some keys, or of the whole object if there is none.
     pub(crate) fn place_of(&self, keys: &[&str]) -> SourceSpan {
         self.place(&self.root.at(keys).unwrap_or(&self.root).span)
     }
 
-    /// The same of the last key.
+    /// Returns the place of the last key.
     pub(crate) fn place_of_key(&self, keys: &[&str]) -> SourceSpan {
         let key = keys
             .split_last()
@@ -154,13 +154,13 @@ impl Document {
         self.place(key.map_or(&self.root.span, |entry| &entry.key_span))
     }
 
-    /// The place of what is at the end of some steps.
+    /// Returns the place of the value at the end of some steps.
     pub(crate) fn place_at(&self, steps: &[Segment]) -> SourceSpan {
         self.place_below(&self.root, steps, false)
     }
 
-    /// The place of what some steps lead to from one of its nodes, or of the deepest part of the way that is there: of its
-    /// key where the key is meant, or where the value goes over several lines.
+    /// Returns the place of the value that some steps lead to from a node, or of the deepest part of the way that is
+    /// there. It is the place of the key if the key is meant, or if the value spans several lines.
     pub(crate) fn place_below(&self, root: &Node, at: &[Segment], on_key: bool) -> SourceSpan {
         let (node, key, taken) = root.follow(at);
         let whole = taken == at.len();
@@ -196,14 +196,14 @@ impl Document {
         self.text("/metadata/namespace")
     }
 
-    /// True if it is of the API group of Cartouche and of this kind.
+    /// Returns true if it is of the API group of Cartouche and of this kind.
     pub(crate) fn is_ours(&self, kind: &str) -> bool {
         self.api_version().split('/').next() == Some(cartouche_crds::GROUP) && self.kind() == kind
     }
 }
 
-/// The documents of a text as the API server would hold them, or why there are none: what the test asks that asks kubectl the
-/// same.
+/// Returns the documents of a text as the API server would hold them, or the reason why there are none. Used by the
+/// test that compares with kubectl.
 pub(crate) fn values(text: &str) -> Result<Vec<Value>, String> {
     let source = Source::new(String::new(), text.to_owned());
     let nodes = source.nodes().map_err(|refusal| refusal.message)?;

@@ -15,7 +15,7 @@ pub(super) struct Read {
     pub(super) node: Node,
     /// The byte behind it.
     pub(super) end: usize,
-    /// Why it is refused all the same.
+    /// Reason to refuse the value although it is valid JSON.
     pub(super) refusal: Option<Refusal>,
 }
 
@@ -64,7 +64,7 @@ impl Reader<'_> {
         self.skip_while(|it| matches!(it, b' ' | b'\t' | b'\n' | b'\r'));
     }
 
-    /// Goes over a character if it is next.
+    /// Skips a character if it is next.
     fn took(&mut self, character: u8) -> bool {
         let is_next = self.peek() == Some(character);
         self.at += usize::from(is_next);
@@ -235,7 +235,7 @@ impl Reader<'_> {
     }
 }
 
-/// The same text in quotes, but for the halves of characters in UTF-16: Go replaces those without their other half.
+/// Returns the text in quotes without halves of UTF-16 characters: Go replaces those without their other half.
 fn without_halves(written: &str) -> String {
     let half = |at: usize| {
         let digits = written.get(at..at + 6)?.strip_prefix("\\u")?;

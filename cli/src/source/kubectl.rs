@@ -10,9 +10,9 @@ use super::{
 };
 
 const SEPARATOR: &str = "---";
-/// As far as this kubectl looks for the brace that JSON begins with, in bytes.
+/// Bytes within which this kubectl looks for the brace that JSON begins with.
 const LOOKS_AHEAD: usize = 4096;
-/// What kubectl reads at once when it passes from JSON to YAML: fewer bytes it takes for the end.
+/// Bytes that kubectl reads at once when it passes from JSON to YAML: it takes fewer for the end.
 const AT_ONCE: usize = 4;
 
 /// The documents of a text, but for those that are null. Behind a byte order mark kubectl takes nothing for JSON.
@@ -57,7 +57,7 @@ fn json_documents(text: &str, documents: &mut Vec<Node>) -> Result<Option<usize>
     }
 }
 
-/// Goes over blanks up to the end of a line.
+/// Skips blanks up to the end of a line.
 fn begin_of_yaml(text: &str, start: usize) -> Option<usize> {
     let rest = text.get(start..)?;
     for (at, character) in rest.char_indices() {
@@ -95,7 +95,7 @@ fn yaml_documents(text: &str, start: usize, documents: &mut Vec<Node>) -> Result
     Ok(())
 }
 
-/// Where the documents are.
+/// Returns the ranges of the documents.
 fn split(text: &str, start: usize) -> Result<Vec<Range<usize>>, Refusal> {
     let mut documents = Vec::new();
     let (mut begin, mut at) = (start, start);
@@ -123,7 +123,7 @@ fn split(text: &str, start: usize) -> Result<Vec<Range<usize>>, Refusal> {
 /// A text whose lines all end with a line feed, and with nothing else: so kubectl passes documents on.
 struct Lines<'a> {
     text: Cow<'a, str>,
-    /// Where in it a carriage return was taken away.
+    /// Positions at which a carriage return was removed.
     removed: Vec<usize>,
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 pub(crate) struct Node {
     pub(crate) span: Range<usize>,
     pub(crate) content: Content,
-    /// Whether its type follows from how it is written: it has neither quotes nor a tag.
+    /// True if its type follows from its notation: it has neither quotes nor a tag.
     pub(crate) is_plain: bool,
 }
 
@@ -89,7 +89,7 @@ impl Node {
         keys.iter().try_fold(self, |node, key| node.get(key))
     }
 
-    /// Where its first key is, or the first element of a list.
+    /// Returns the place of the first key, or of the first element of a list.
     pub(crate) fn first_key(&self) -> Option<&Range<usize>> {
         match &self.content {
             Content::Object(entries) => entries.first().map(|entry| &entry.key_span),
@@ -100,7 +100,7 @@ impl Node {
         }
     }
 
-    /// What the API server holds after this was applied.
+    /// Returns the value that the API server holds after this was applied.
     pub(crate) fn to_value(&self) -> Value {
         match &self.content {
             Content::Scalar(value) => value.clone(),

@@ -1,4 +1,4 @@
-//! Why a text is not taken, and where.
+//! Reasons why a text is refused, with their places.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use super::node::MapEntry;
 /// Objects and arrays inside each other in a file. Templates allow fewer; this bounds the recursion.
 pub(super) const MAX_DEPTH: usize = 200;
 
-/// What kubectl would refuse, or read as something else than what is written.
+/// Part of a text that kubectl refuses, or reads as something else than is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) message: String,
@@ -26,7 +26,7 @@ impl Refusal {
         }
     }
 
-    /// Refuses a key that stands twice: of the two values kubectl takes the later one, and says nothing.
+    /// Refuses a duplicate key: kubectl silently takes the later value.
     pub(super) fn duplicate(key: &MapEntry, is_outermost: bool) -> Self {
         let message = format!("duplicate mapping key: {}", key.key);
         Self::new(message, key.key_span.clone()).help(if is_outermost {
@@ -36,7 +36,7 @@ impl Refusal {
         })
     }
 
-    /// Refuses what is deeper than templates may be.
+    /// Refuses nesting that is deeper than `MAX_DEPTH`.
     pub(super) fn too_deep(span: Range<usize>) -> Self {
         let message = format!("objects and lists are more than {MAX_DEPTH} deep in each other");
         Self::new(message, span)
@@ -48,7 +48,7 @@ impl Refusal {
     }
 }
 
-/// What to do about the mistakes that are made most.
+/// Returns the cure of the most common mistakes.
 fn help_for(message: &str) -> Option<&'static str> {
     let is_about = |what: &str| message.contains(what);
     if is_about("mapping values are not allowed") || is_about("expected ':'") {

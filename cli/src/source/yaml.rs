@@ -1,8 +1,8 @@
-//! YAML 1.1 as kubectl reads it: what begins where, which texts are keys, what is refused.
+//! YAML 1.1 as kubectl reads it: where everything begins, which texts are keys, what is refused.
 //!
-//! kubectl reads with go-yaml v2, which goes by YAML 1.1 and takes much that YAML 1.2 refuses, and the other way round. What a
-//! file is to kubectl can be known only by going the same way, so this follows go-yaml v2 step by step: its scanner, its
-//! parser and, in [`decode`], its decoder. Why no library does it: `docs/adr/0013-own-yaml-reader.md`.
+//! kubectl reads with go-yaml v2, which follows YAML 1.1: it takes much that YAML 1.2 refuses, and the other way round.
+//! Only the same steps give the same result, so this follows go-yaml v2 step by step: its scanner, its parser and, in
+//! [`decode`], its decoder. `docs/adr/0013-own-yaml-reader.md` explains why no library does it.
 
 mod cursor;
 mod decode;
@@ -37,7 +37,7 @@ fn behind_byte_order_mark(text: &str, start: usize) -> Result<usize, Refusal> {
     }
 }
 
-/// Refuses a second such mark: what stands behind the first one, of a document that begins at some byte.
+/// Refuses a second such mark behind the first one, in a document that begins at some byte.
 pub(super) fn check_unmarked(behind: &str, start: usize) -> Result<(), Refusal> {
     if behind.starts_with(BYTE_ORDER_MARK) {
         let message = "a document begins with more than one byte order mark";
@@ -46,7 +46,7 @@ pub(super) fn check_unmarked(behind: &str, start: usize) -> Result<(), Refusal> 
     Ok(())
 }
 
-/// Refuses what no YAML may hold unless it is escaped.
+/// Refuses characters that YAML may hold only in escaped form.
 fn check_characters(text: &str, start: usize) -> Result<(), Refusal> {
     let text = text.get(start..).unwrap_or_default();
     let control = text.char_indices().find(|(_, it)| !is_allowed(*it));

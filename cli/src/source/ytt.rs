@@ -1,6 +1,6 @@
 //! Marks of ytt in a text.
 
-/// What ytt reads begins so. For YAML it is a comment.
+/// Beginning of everything that ytt reads. For YAML it is a comment.
 pub(crate) const YTT: &str = "#@";
 
 /// The places of marks of ytt in a file.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Where something begins or ends.
+/// Position at which something begins or ends.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Mark {
     /// Bytes before it.
@@ -60,7 +60,7 @@ impl<'a> Cursor<'a> {
         self.mark.column += 1;
     }
 
-    /// Goes on by a character.
+    /// Skips a character.
     pub(super) fn skip(&mut self) {
         if let Some(next) = self.rest().chars().next() {
             self.skip_bytes(next.len_utf8());
@@ -73,7 +73,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Goes on by a character, which is added to a text.
+    /// Skips a character and adds it to a text.
     pub(super) fn read_into(&mut self, text: &mut String) {
         if let Some(next) = self.rest().chars().next() {
             text.push(next);
@@ -87,7 +87,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Goes on by a line break, of which a text gets what YAML makes of it.
+    /// Skips a line break and adds to a text what YAML makes of it.
     pub(super) fn read_break_into(&mut self, text: &mut String) {
         let (bytes, characters, read) = match (self.peek(), self.ahead(1), self.ahead(2)) {
             (b'\r', b'\n', _) => (2, 2, '\n'),
@@ -132,12 +132,12 @@ impl<'a> Cursor<'a> {
         self.peek() == 0 || self.is_break()
     }
 
-    /// Whether a blank or a tab is next.
+    /// Returns true if a blank or a tab is next.
     pub(super) fn is_blank(&self) -> bool {
         matches!(self.peek(), b' ' | b'\t')
     }
 
-    /// Whether a blank, a tab, a line break or the end is so many bytes further on.
+    /// Returns true if a blank, a tab, a line break or the end is this many bytes ahead.
     pub(super) fn is_space_at(&self, bytes: usize) -> bool {
         matches!(self.ahead(bytes), b' ' | b'\t' | 0) || self.is_break_at(bytes)
     }
@@ -146,13 +146,13 @@ impl<'a> Cursor<'a> {
         self.is_space_at(0)
     }
 
-    /// Whether a character of a name is next: of an anchor, or of the handle of a tag.
+    /// Returns true if a character of a name is next: of an anchor, or of the handle of a tag.
     pub(super) fn is_of_name(&self) -> bool {
         let next = self.peek();
         next.is_ascii_alphanumeric() || matches!(next, b'_' | b'-')
     }
 
-    /// Whether a line begins here with what begins or ends a document.
+    /// Returns true at the start of a line with the mark that begins or ends a document.
     pub(super) fn is_at_document(&self) -> bool {
         self.mark.column == 0
             && (self.starts_with("---") || self.starts_with("..."))

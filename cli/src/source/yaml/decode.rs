@@ -1,4 +1,4 @@
-//! What a document is: its scalars with their types, its aliases and merge keys resolved, its keys as texts.
+//! Decodes a document: types of scalars, aliases and merge keys, and keys as texts.
 
 mod base64;
 mod mapping;
@@ -41,7 +41,8 @@ pub(super) fn decode(tree: &Tree) -> Result<Node, Refusal> {
 
 struct Decoder<'a> {
     tree: &'a Tree,
-    /// How many parts were decoded, and how many of them for an alias: with these go-yaml bounds what aliases make of a document.
+    /// Parts that were decoded, and those decoded for an alias: go-yaml uses both to bound what aliases make of a
+    /// document.
     decoded: u32,
     aliased: u32,
     aliased_text: usize,
@@ -154,7 +155,7 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// Which share of the parts of a document aliases may stand for.
+/// Returns the share of the parts of a document that aliases may stand for.
 fn allowed_share(decoded: u32) -> f64 {
     let beyond = decoded.clamp(FEW_PARTS, MANY_PARTS) - FEW_PARTS;
     0.99 - 0.89 * (f64::from(beyond) / f64::from(MANY_PARTS - FEW_PARTS))

@@ -1,4 +1,4 @@
-//! Makes a tree of the words of a document. Aliases are in it as what they are.
+//! Makes a tree of the words of a document. Aliases stay aliases in it.
 
 mod collections;
 
@@ -40,7 +40,7 @@ pub(super) enum Form {
 pub(super) struct Scalar {
     pub(super) text: String,
     pub(super) tag: Option<String>,
-    /// Whether its type follows from what it is: it has no quotes and no tag but `!`.
+    /// True if its type follows from its notation: it has no quotes and no tag but `!`.
     pub(super) is_implicit: bool,
 }
 
@@ -67,7 +67,7 @@ pub(super) fn read(text: &str, start: usize) -> Result<Option<Tree>, Refusal> {
     parser.document()
 }
 
-/// What may stand at a place.
+/// Kind of place that a value stands at.
 #[derive(Clone, Copy)]
 enum Place {
     /// Within brackets.
@@ -84,7 +84,7 @@ struct Parser<'a> {
     depth: usize,
 }
 
-/// What stands before a value: where it begins, its anchor and its tag.
+/// Properties before a value: its start, its anchor and its tag.
 struct Properties {
     start: Mark,
     end: Mark,
@@ -112,7 +112,7 @@ impl Parser<'_> {
         Ok(Some(Tree { parts, root }))
     }
 
-    /// kubectl reads nothing of what stands behind the end of a document: to take it silently would lose it.
+    /// Refuses text behind the end of a document: kubectl ignores it, and taking it silently would lose it.
     fn document_end(&mut self) -> Result<(), Refusal> {
         let mut has_ended = false;
         loop {

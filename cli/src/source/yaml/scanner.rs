@@ -1,5 +1,5 @@
-//! Reads a text into words. Which word is next depends on the indentation, and on what may be a key: a key is known as one
-//! by the colon behind it only.
+//! Reads a text into words. The next word depends on the indentation and on what may be a key: only the colon behind a
+//! key makes it one.
 
 mod block_scalar;
 mod name;
@@ -23,11 +23,11 @@ const LONGEST_KEY: usize = 1024;
 /// The indentation of what is not in a block.
 const NONE: isize = -1;
 
-/// What may turn out to be a key, and begins with the word of this number.
+/// Possible key, which begins with the word of this number.
 #[derive(Clone, Copy, Debug, Default)]
 struct PossibleKey {
     is_possible: bool,
-    /// Whether nothing else could stand here.
+    /// True if nothing else could stand here.
     is_required: bool,
     number: usize,
     mark: Mark,
@@ -38,7 +38,7 @@ struct PossibleKey {
 pub(super) struct Scanner<'a> {
     cursor: Cursor<'a>,
     waiting: VecDeque<Token>,
-    /// How many words were taken.
+    /// Number of words taken.
     taken: usize,
     indent: isize,
     /// The indentations around this one.
@@ -46,9 +46,9 @@ pub(super) struct Scanner<'a> {
     /// Brackets and braces that are open.
     flow_level: usize,
     may_begin_key: bool,
-    /// What may be a key in each of the brackets that are open, and outside of them.
+    /// Possible key in each of the open brackets, and outside of them.
     possible_keys: Vec<PossibleKey>,
-    /// Which of them begins with a word.
+    /// Index of the possible key that begins with the word of a number.
     by_number: HashMap<usize, usize>,
 }
 
@@ -67,7 +67,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The next word, which stays the next one.
+    /// Returns the next word without taking it.
     pub(super) fn peek(&mut self) -> Result<&Token, Refusal> {
         while self.needs_more()? {
             self.fetch()?;
@@ -78,7 +78,7 @@ impl<'a> Scanner<'a> {
             .ok_or_else(|| Refusal::new("the text ends too early", at))
     }
 
-    /// The next word, and goes on to the one behind it.
+    /// Takes the next word.
     pub(super) fn take(&mut self) -> Result<Token, Refusal> {
         self.peek()?;
         self.taken += 1;
@@ -88,7 +88,7 @@ impl<'a> Scanner<'a> {
             .ok_or_else(|| Refusal::new("the text ends too early", at))
     }
 
-    /// Whether the next word is not known for certain: there is none, or it may turn out to be a key.
+    /// Returns true if the next word is not certain: there is none, or it may turn out to be a key.
     fn needs_more(&mut self) -> Result<bool, Refusal> {
         if self.waiting.is_empty() {
             return Ok(true);
@@ -135,7 +135,7 @@ impl<'a> Scanner<'a> {
         self.taken + self.waiting.len()
     }
 
-    /// Whether what may be a key may still be one: not beyond its line, nor when it gets too long.
+    /// Returns true if a possible key can still be one: not beyond its line, nor when it gets too long.
     fn is_still_possible(&mut self, level: usize) -> Result<bool, Refusal> {
         let here = self.cursor.mark;
         let Some(key) = self.possible_keys.get_mut(level) else {
@@ -172,7 +172,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// What began here is no key after all.
+    /// Drops the possible key that began here.
     fn forget_possible_key(&mut self) -> Result<(), Refusal> {
         if let Some(key) = self.possible_keys.last_mut()
             && key.is_possible

@@ -8,7 +8,7 @@ fn json(text: &str) -> String {
     node.to_value().to_string()
 }
 
-/// Why a text is refused, and what stands there in its line.
+/// Returns the message of a refusal, and the rest of the line at its place.
 fn refusal(text: &str) -> (String, &str) {
     let refusal = read(text, 0).unwrap_err();
     let at = text.get(refusal.span.start..).unwrap();

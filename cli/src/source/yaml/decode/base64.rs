@@ -1,6 +1,6 @@
-//! Base 64, as the tag `!!binary` has it.
+//! Base 64, as the tag `!!binary` defines it.
 
-/// The bytes of a text: with padding, and over several lines if it likes.
+/// Returns the bytes of a text with padding, which may span several lines.
 pub(super) fn decoded(text: &str) -> Option<Vec<u8>> {
     let text: Vec<u8> = text
         .bytes()

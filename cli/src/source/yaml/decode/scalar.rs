@@ -1,10 +1,10 @@
-//! What a scalar is, by its looks or its tag: the rules of go-yaml v2, in its order.
+//! Types of scalars, by their notation or their tag: the rules of go-yaml v2, in its order.
 
 use super::{super::parser::Scalar, base64::decoded, timestamp::is_timestamp};
 
 const TAGS: &str = "tag:yaml.org,2002:";
 
-/// What a scalar is to go-yaml.
+/// Value of a scalar as go-yaml reads it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Resolved {
     Null,
@@ -16,7 +16,7 @@ pub(super) enum Resolved {
     Text(String),
 }
 
-/// Resolves a scalar, or says why that cannot be.
+/// Resolves a scalar, or returns the reason why it cannot be resolved.
 pub(super) fn resolve(scalar: &Scalar) -> Result<Resolved, String> {
     let text = scalar.text.as_str();
     match scalar.tag.as_deref() {
@@ -134,7 +134,7 @@ fn float(text: &str) -> Option<Resolved> {
         .flatten()
 }
 
-/// What is beyond the range of a float is none.
+/// Parses a float, or returns `None` if it is beyond the range.
 fn parsed(text: &str) -> Option<Resolved> {
     let is_of_number = |c: char| c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | 'e' | 'E');
     let is_number = text.chars().all(is_of_number);

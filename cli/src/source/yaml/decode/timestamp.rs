@@ -1,6 +1,7 @@
-//! Times, which a tag may ask for. Their value is their text; only whether they are some has to be known.
+//! Times, which a tag may ask for. Their value is their text, so only their syntax is checked.
 
-/// Whether go-yaml takes a text for a time: a date, and behind it nothing, a T with a time and a zone, or blanks with a time.
+/// Returns true if go-yaml reads a text as a time: a date, followed by nothing, by a T with a time and a zone, or by
+/// blanks with a time.
 pub(super) fn is_timestamp(text: &str) -> bool {
     let is_year = text.bytes().take_while(u8::is_ascii_digit).count() == 4;
     let mut rest = Rest(text);
@@ -21,7 +22,7 @@ pub(super) fn is_timestamp(text: &str) -> bool {
     }
 }
 
-/// What is left of a text.
+/// Unread rest of a text.
 struct Rest<'a>(&'a str);
 
 impl Rest<'_> {

@@ -13,7 +13,7 @@ impl Parser<'_> {
         Ok(words.contains(&next.word))
     }
 
-    /// Goes over a word if it is next, and says where it stands.
+    /// Skips a word if it is next, and returns its place.
     fn took(&mut self, word: &Word) -> Result<Option<Range<usize>>, Refusal> {
         if self.scanner.peek()?.word != *word {
             return Ok(None);
@@ -111,7 +111,7 @@ impl Parser<'_> {
         let pair = self.add(span, Form::Mapping(Vec::new()));
         let is_empty = self.is_next(&ENDS)? || self.is_next(&[Word::Value])?;
         let key = if is_empty {
-            // go-yaml goes over that word, whatever it is.
+            // go-yaml skips any word here.
             let over = self.scanner.take()?;
             self.empty(between(over.start, over.end))
         } else {

@@ -5,7 +5,7 @@ use super::{
     Scanner,
 };
 
-/// What becomes of the line breaks at the end.
+/// Treatment of the line breaks at the end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Chomping {
     Strip,
@@ -55,7 +55,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// Reads what stands behind the indicator in its line: how much further the text is indented, and how it ends.
+    /// Reads the rest of the line behind the indicator: how much further the text is indented, and how it ends.
     fn block_header(&mut self) -> Result<(Chomping, Option<isize>), Refusal> {
         let mut chomping = self.chomping();
         let increment = match self.cursor.peek() {
@@ -89,7 +89,7 @@ impl Scanner<'_> {
         Some(chomping)
     }
 
-    /// Goes over indentation and empty lines. Finds how far the text is indented, if that is not known yet.
+    /// Skips indentation and empty lines. Finds the indentation of the text if it is not known yet.
     fn block_breaks(
         &mut self,
         indent: &mut Option<isize>,

@@ -5,13 +5,13 @@ use super::{
     Scanner,
 };
 
-/// What is between two parts of a text: blanks, or line breaks.
+/// Gap between two parts of a text: blanks, or line breaks.
 #[derive(Default)]
 pub(super) struct Gap {
     blanks: String,
     first_break: String,
     breaks: String,
-    /// Whether there is a line break, be it one that was taken back.
+    /// True if there is a line break, even one behind a backslash.
     pub(super) is_broken: bool,
 }
 

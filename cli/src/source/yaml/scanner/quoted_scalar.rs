@@ -52,7 +52,8 @@ impl Scanner<'_> {
         }
     }
 
-    /// Reads up to a blank or the quote; whether it ended with a line break behind a backslash, which stands for nothing.
+    /// Reads up to a blank or the quote. Returns true if it ended with a line break behind a backslash, which stands
+    /// for nothing.
     fn double_quoted(&mut self, text: &mut String) -> Result<bool, Refusal> {
         while !self.cursor.is_space() {
             match self.cursor.peek() {

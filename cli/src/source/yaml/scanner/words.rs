@@ -1,4 +1,4 @@
-//! Which word is next.
+//! Finds the next word.
 
 use super::{
     super::{super::refusal::Refusal, token::Word},
@@ -47,7 +47,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Goes over blanks, comments and line breaks. A tab is a blank only where no key may begin.
+    /// Skips blanks, comments and line breaks. A tab is a blank only where no key may begin.
     fn skip_to_word(&mut self) {
         loop {
             let allows_tabs = self.flow_level > 0 || !self.may_begin_key;
@@ -64,7 +64,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Goes over a comment, if one is next, up to the end of its line.
+    /// Skips a comment, if one is next, up to the end of its line.
     pub(super) fn skip_comment(&mut self) {
         if self.cursor.peek() == b'#' {
             self.cursor.skip_while(|it| !it.is_break_or_end());
@@ -138,7 +138,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// The `:` behind a key. What may have been one, is one.
+    /// The `:` behind a key. A possible key before it is one.
     fn value(&mut self) -> Result<(), Refusal> {
         let level = self.possible_keys.len().saturating_sub(1);
         if self.is_still_possible(level)? {
