@@ -11,38 +11,39 @@ use std::{borrow::Cow, fmt::Write as _};
 /// The text that follows the level in annotations of this command.
 pub(crate) const OF_THIS_COMMAND: &str = " title=cartouche";
 
-/// A text in one line that is nothing but text to a terminal. Line breaks and tabs become blanks.
+/// Returns a text in one line that is only text to a terminal. Line breaks and tabs become blanks.
 pub(crate) fn in_one_line(text: &str) -> String {
     let text = text.replace(['\n', '\r', '\t'], " ");
     escaped(&text, nothing, as_json).into_owned()
 }
 
-/// The same, with its lines and tabs as they are.
+/// Returns such a text with its lines and tabs kept.
 pub(crate) fn in_lines(text: &str) -> String {
     escaped(text, nothing, as_json).into_owned()
 }
 
-/// YAML in which all that has to be escaped stands in double quotes.
+/// Escapes YAML in which everything to escape stands in double quotes.
 pub(crate) fn in_yaml(text: &str) -> Cow<'_, str> {
     escaped(text, nothing, as_yaml)
 }
 
-/// Prints lines, tabs, the colours that this command paints with, and its own annotations as they are.
+/// Escapes a text for a terminal. Lines, tabs, the colours of this command and its own annotations stay as they are.
 pub(crate) fn to_a_terminal(text: &str) -> Cow<'_, str> {
     escaped(text, own, as_json)
 }
 
-/// Whether something of it has to be escaped.
+/// Returns true if a part of the text has to be escaped.
 pub(crate) fn has_commands(text: &str) -> bool {
     matches!(escaped(text, nothing, as_json), Cow::Owned(_))
 }
 
-/// The same, wherever in a line the text comes to stand.
+/// Returns true if a part of the text has to be escaped at any position in a line.
 pub(crate) fn may_have_commands(text: &str) -> bool {
     text.contains("::") || has_commands(text)
 }
 
-/// Escapes what is not to be shown as it is, but for as many bytes as `kept` says of the rest of the text.
+/// Escapes the characters that must not be shown as they are. `kept` returns the number of bytes to keep at the start
+/// of the rest.
 fn escaped(
     text: &str,
     kept: impl Fn(&str) -> usize,
@@ -95,13 +96,13 @@ fn nothing(_: &str) -> usize {
     0
 }
 
-/// Bytes at the beginning of a text that are this command's own.
+/// Returns the number of bytes at the beginning of a text that this command wrote itself.
 fn own(text: &str) -> usize {
     colour(text).max(annotation(text))
 }
 
-/// The length of bold, a colour that can be read on black and on white, or the end of both, with which a text begins. Nothing
-/// hides or moves a text with these. A log that is no terminal does not have them.
+/// Returns the length of the code that a text begins with: bold, a colour that can be read on black and on white, or
+/// the end of both. Nothing hides or moves a text with these. A log that is no terminal does not have them.
 fn colour(text: &str) -> usize {
     const START: &str = "\u{1b}[";
     let Some(code) = text.strip_prefix(START) else {
@@ -113,16 +114,16 @@ fn colour(text: &str) -> usize {
     if is_own { START.len() + digits + 1 } else { 0 }
 }
 
-/// The length of the beginning of an annotation of GitHub Actions, as `--output github` writes it. All that an imitation can do is
-/// to annotate in the same name.
+/// Returns the length of the beginning of an annotation of GitHub Actions, as `--output github` writes it. An imitation
+/// can only annotate under the same name.
 fn annotation(text: &str) -> usize {
     let begins = |level: &&str| text.starts_with(&format!("::{level}{OF_THIS_COMMAND}"));
     let level = ["error", "warning", "notice"].into_iter().find(begins);
     level.map_or(0, |level| "::".len() + level.len() + OF_THIS_COMMAND.len())
 }
 
-/// True if the log of a CI system takes the beginning of a text for a command: for GitHub Actions `::` where nothing but blanks stands
-/// before it in its line, and `##[` anywhere; for Azure Pipelines and `TeamCity` also with a word between.
+/// Returns true if the log of a CI system takes the beginning of a text for a command: for GitHub Actions `::` with
+/// only blanks before it in its line, and `##[` anywhere; for Azure Pipelines and `TeamCity` also with a word between.
 fn is_order(text: &str, begins_its_line: bool) -> bool {
     // A third colon would be the first letter of the command's name, and no name begins so: the places of findings do.
     if begins_its_line && text.starts_with("::") && !text.starts_with(":::") {
@@ -137,7 +138,7 @@ fn is_escaped(character: char) -> bool {
     !matches!(character, '\n' | '\t') && is_command(character)
 }
 
-/// Whether a terminal does something with it, shows what stands beside it in another order, or shows nothing of it.
+/// Returns true if a terminal acts on the character, shows its neighbours in another order, or does not show it.
 fn is_command(character: char) -> bool {
     let is_break = matches!(character, '\u{2028}' | '\u{2029}');
     let is_direction = matches!(

@@ -12,7 +12,8 @@ pub(crate) fn text(value: &Value) -> anyhow::Result<String> {
     const UNWRITABLE: &str = "the object cannot be written as YAML";
     let mut text = serde_saphyr::to_string(value).context(UNWRITABLE)?;
     if has_commands(&text) {
-        // YAML has escapes in double quotes only. A key is not put into them on request, and in JSON every key is.
+        // YAML has escapes only in double quotes. The library cannot be asked to quote a key, and in JSON every key is
+        // quoted.
         text = if has_commands_in_keys(value) {
             format!("{value:#}")
         } else {
@@ -27,13 +28,13 @@ pub(crate) fn text(value: &Value) -> anyhow::Result<String> {
     })
 }
 
-/// A line that YAML takes for none of its own.
+/// Returns a text as a comment line of YAML.
 pub(crate) fn comment(text: &str) -> String {
     let text = format!("# {}", in_one_line(text));
     format!("{}\n", text.trim_end())
 }
 
-/// A value with those texts in double quotes that hold something to escape.
+/// A value whose texts are in double quotes if they hold something to escape.
 struct Quoted<'a>(&'a Value);
 
 impl Serialize for Quoted<'_> {
