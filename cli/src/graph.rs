@@ -1,4 +1,4 @@
-//! Who takes inputs from whom: of Runnables, wherever they are from.
+//! Graph of Runnables, of files or of a cluster, and of the objects that their inputs come from.
 
 mod drawing;
 mod node;
@@ -26,7 +26,7 @@ pub(crate) use text::text;
 pub(crate) struct Id {
     pub(crate) namespace: String,
     pub(crate) name: String,
-    /// With its group, unless that is the core one or ours.
+    /// Kind with its group, unless that is the core group or that of Cartouche.
     pub(crate) kind: String,
 }
 
@@ -39,7 +39,7 @@ impl Id {
         }
     }
 
-    /// What an input of a Runnable in this namespace comes from.
+    /// Returns the source of an input of a Runnable in this namespace.
     fn of_source(object: &SourceObject, own: &str) -> Self {
         let (api_version, kind) = object.type_meta();
         let group = api_version.split_once('/').map(|(group, _)| group);
@@ -53,7 +53,7 @@ impl Id {
         }
     }
 
-    /// As a way round has it.
+    /// Returns the key of the object, as cycles hold it.
     pub(crate) fn as_source(&self) -> SourceKey {
         if self.is_runnable() {
             SourceKey::runnable(&self.namespace, &self.name)
@@ -66,7 +66,7 @@ impl Id {
         self.kind == RUNNABLE
     }
 
-    /// That of a live object.
+    /// Returns the id of a live Runnable.
     pub(crate) fn of(runnable: &Runnable) -> Self {
         let text = |part: &Option<String>| part.clone().unwrap_or_default();
         let metadata = &runnable.metadata;
@@ -84,16 +84,16 @@ impl Id {
     }
 }
 
-/// That an input of a Runnable comes from an object.
+/// Input of a Runnable that comes from an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Edge {
     pub(crate) from: Id,
     pub(crate) to: Id,
     pub(crate) input: String,
-    /// `key`, `output` or `path`, and which.
+    /// `key`, `output` or `path`; `part` is its name.
     pub(crate) word: &'static str,
     pub(crate) part: String,
-    /// What is waited for, of a Runnable.
+    /// State of a Runnable that the reader waits for.
     pub(crate) wait_for: Option<WaitFor>,
     pub(crate) optional: bool,
     /// The revision that the present run of the reader was made from.
@@ -112,7 +112,7 @@ impl Edge {
         )
     }
 
-    /// The same with what is to be said of it, whatever is known of the source.
+    /// Returns the remarks on the edge that do not depend on the state of the source.
     fn marks(&self) -> Vec<String> {
         let waits = match self.wait_for {
             Some(WaitFor::Succeeded) => Some("waits until it has succeeded"),
@@ -124,7 +124,7 @@ impl Edge {
         marks.map(str::to_owned).collect()
     }
 
-    /// For a list of what a Runnable is made of.
+    /// Returns the edge as text, for a list of the sources of a Runnable.
     pub(crate) fn shown(&self) -> String {
         let used = self.used.iter().map(|used| format!("made from {used}"));
         let marks: Vec<String> = self.marks().into_iter().chain(used).collect();
@@ -156,7 +156,7 @@ impl Serialize for Edge {
     }
 }
 
-/// That outputs of a Runnable go to an object which inputs come from.
+/// Object that outputs of a Runnable go to, and that inputs come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Written {
     pub(crate) from: Id,
@@ -169,17 +169,17 @@ pub(crate) struct Graph {
     pub(crate) nodes: Vec<Node>,
     pub(crate) edges: Vec<Edge>,
     pub(crate) written: Vec<Written>,
-    /// Runnables that stem from themselves, each with the way round.
+    /// Cycles of Runnables that derive from themselves.
     pub(crate) cycles: Vec<Vec<Id>>,
-    /// So many Runnables neither read others nor are read, and are left out.
+    /// Number of Runnables that neither read others nor are read. They are left out.
     pub(crate) alone: usize,
 }
 
 impl Graph {
-    /// That of these Runnables. Of those that are read and are not among them it is `told` why.
+    /// Builds the graph of these Runnables. `told` has the knowledge of Runnables that are read and are not among them.
     pub(crate) fn new(runnables: &[Runnable], told: &BTreeMap<Id, Known>) -> Self {
         let mut edges: Vec<Edge> = runnables.iter().flat_map(edges).collect();
-        // Those of one Runnable stay as it has them.
+        // The sort is stable: the edges of one Runnable keep their order.
         edges.sort_by(|one, other| one.to.cmp(&other.to));
         let mut nodes: BTreeMap<Id, Node> = runnables
             .iter()
@@ -210,7 +210,8 @@ impl Graph {
         }
     }
 
-    /// What it stems from, and what stems from it; nothing if it is not among them.
+    /// Keeps an object, its direct and indirect sources, and all that derives from it. Nothing is left if it is not in
+    /// the graph.
     pub(crate) fn around(self, centre: &Id) -> Self {
         let (mut sources, mut readers) = (Ends::new(), Ends::new());
         for (from, to) in links(&self.edges, &self.written) {
@@ -243,13 +244,13 @@ impl Graph {
     }
 }
 
-/// All that leads from one to another.
+/// Returns all links from one object to another.
 fn links<'a>(edges: &'a [Edge], written: &'a [Written]) -> impl Iterator<Item = (&'a Id, &'a Id)> {
     let read = edges.iter().map(|edge| (&edge.from, &edge.to));
     read.chain(written.iter().map(|it| (&it.from, &it.to)))
 }
 
-/// Which of the objects that are read outputs of these Runnables go to.
+/// Returns the objects that are read and that outputs of these Runnables go to.
 fn written(runnables: &[Runnable], edges: &[Edge]) -> Vec<Written> {
     let read: BTreeSet<&Id> = edges.iter().map(|edge| &edge.from).collect();
     let of = |runnable: &Runnable| -> Vec<Written> {
@@ -278,7 +279,7 @@ pub(crate) fn reads(runnable: &Runnable) -> BTreeSet<Id> {
         .collect()
 }
 
-/// Where the inputs of a Runnable come from, in its order.
+/// Returns the sources of the inputs of a Runnable, in its order.
 pub(crate) fn edges(runnable: &Runnable) -> Vec<Edge> {
     let to = Id::of(runnable);
     let current = runnable.status.as_ref();
@@ -303,7 +304,8 @@ pub(crate) fn edges(runnable: &Runnable) -> Vec<Edge> {
     sources.filter_map(of).collect()
 }
 
-/// Sources first; those that are as near by namespace and name. Where only cycles are left, the first of them by name is next.
+/// Sorts sources before their readers, then by namespace and name. If only cycles are left, the first of them by name
+/// is next.
 fn in_order(mut nodes: BTreeMap<Id, Node>, links: &[(&Id, &Id)]) -> Vec<Node> {
     let (mut waits, mut readers) = (Ends::new(), Ends::new());
     for (from, to) in links {
@@ -351,7 +353,7 @@ fn cycles(links: &[(&Id, &Id)]) -> Vec<Vec<Id>> {
     cycles
 }
 
-/// As JSON.
+/// Returns the graph as JSON.
 pub(crate) fn json(graph: &Graph) -> String {
     let cycles = graph.cycles.iter();
     let cycles = cycles.map(|way| way.iter().map(Id::key).collect());

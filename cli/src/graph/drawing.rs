@@ -7,7 +7,7 @@ use cartouche_protocol::sources::WaitFor;
 use super::{Edge, Graph, Id, Node};
 use crate::foreign::in_one_line;
 
-/// What stands at the way from a Runnable to an object that its outputs go to.
+/// Label of the edge from a Runnable to an object that its outputs go to.
 const OUTPUTS: &str = "outputs";
 
 /// For `dot -Tsvg`.
@@ -76,7 +76,7 @@ pub(crate) fn mermaid(graph: &Graph) -> String {
     out
 }
 
-/// Whether the reader follows what the source does.
+/// Returns true if the reader waits for the source.
 fn waits(edge: &Edge) -> bool {
     edge.wait_for != Some(WaitFor::Nothing)
 }
@@ -102,7 +102,7 @@ fn in_dot(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
-/// Inside of quotes: whatever may mean something there is written by its number.
+/// Escapes a text for quotes: all that may have a meaning there is written by its number.
 fn in_mermaid(text: &str) -> String {
     let mut out = String::new();
     for character in in_one_line(text).chars() {

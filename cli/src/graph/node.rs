@@ -1,4 +1,4 @@
-//! What is shown of an object: its name and, of a Runnable, how it stands. No value of any.
+//! The shown part of an object: its name and the state of a Runnable. No values.
 
 use cartouche_crds::Runnable;
 use cartouche_protocol::{
@@ -18,32 +18,32 @@ pub(crate) struct Node {
     pub(crate) known: Known,
 }
 
-/// What is known of it.
+/// Knowledge of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Known {
-    /// It is a Runnable that was read.
+    /// A Runnable that was read.
     Seen(Box<State>),
-    /// Only its name: what is no Runnable is not read.
+    /// Only the name: objects that are no Runnables are not read.
     Named,
-    /// It is not there, or not among the files.
+    /// The object does not exist, or is not among the files.
     Absent,
-    /// It may not be read.
+    /// The user may not read it.
     NotVisible,
-    /// There are too many to look at all.
+    /// Not read, since there are too many.
     NotLookedAt,
 }
 
-/// How a Runnable stands.
+/// State of a Runnable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct State {
-    /// Status and reason of the condition Ready; nothing where no controller has looked at it.
+    /// Status and reason of the condition Ready; `None` before a controller has reconciled it.
     pub(crate) ready: Option<(String, String)>,
-    /// Why a run that is due waits, in one word.
+    /// Reason why the pending run waits, in one word.
     pub(crate) pending: Option<String>,
-    /// What keeps a run from being made, as its status says it.
+    /// Obstacle to the next run, from the status.
     pub(crate) held_by: Option<String>,
     pub(crate) suspended: bool,
-    /// Whether it is on a cluster.
+    /// True if it is on a cluster.
     pub(crate) live: bool,
     /// The revision of its outputs.
     pub(crate) revision: Option<String>,
@@ -61,7 +61,7 @@ impl Node {
         Self { id, known }
     }
 
-    /// How it stands, if it was read.
+    /// Returns the state, or `None` if the object was not read.
     pub(super) fn state(&self) -> Option<&State> {
         match &self.known {
             Known::Seen(state) => Some(state),
@@ -69,7 +69,7 @@ impl Node {
         }
     }
 
-    /// How it stands, in a few words.
+    /// Returns the state in a few words.
     pub(super) fn shown(&self) -> String {
         match &self.known {
             Known::Seen(state) => state.shown(),
@@ -149,7 +149,7 @@ impl State {
     }
 }
 
-/// Of what an engine says, nothing: it may be anything.
+/// Returns the message about an unusable template, without the words of an engine: these may be anything.
 fn blocking_of_ours(status: &cartouche_crds::RunnableStatus) -> Option<String> {
     let blocking = blocking(status).filter(|it| it.type_ == RUN_TEMPLATE_READY)?;
     let what = Told::of(&blocking.message).what;

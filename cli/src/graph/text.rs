@@ -1,4 +1,4 @@
-//! A graph for people: each Runnable once, after those that it reads, and below it what its inputs come from.
+//! A graph for people: each Runnable once, after those that it reads, and below it the sources of its inputs.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -66,7 +66,7 @@ fn line(
     }
 }
 
-/// One input: what it comes from, and which state of that was used.
+/// Returns the line of one input: its source, and the state of the source that was used.
 fn source(graph: &Graph, nodes: &BTreeMap<&Id, &Node>, edge: &Edge) -> String {
     let mut marks = edge.marks();
     let written = graph.written.iter().filter(|it| it.to == edge.from);
