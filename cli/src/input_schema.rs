@@ -19,7 +19,7 @@ pub(crate) fn below_inputs(steps: &[PathStep]) -> Option<&[PathStep]> {
     syntax::below(steps, &["runnable", "spec", "inputs"])
 }
 
-/// Where an input is declared; of something below a declared input, that one.
+/// Returns the declaration of an input, or the deepest one on the way to it.
 pub(crate) fn declared<'a>(template: &'a Document, steps: &[Segment]) -> Option<&'a Node> {
     let mut node = template.root.at(&["spec", "inputSchema"])?;
     for (depth, step) in steps.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Inputs that come from `ConfigMaps`, Secrets and other Runnables, where these are objects of files: by the functions that
-//! the controller has, with the places of what is wrong.
+//! Inputs that come from `ConfigMaps`, Secrets and other Runnables, if these are objects of files: by the functions of
+//! the controller, with the places of faults.
 
 mod absent;
 mod meant;
@@ -27,20 +27,20 @@ use crate::{
 pub(crate) use absent::Absent;
 use taking::Taking;
 
-/// What files say of the inputs of a Runnable that come from other objects.
+/// Inputs of a Runnable that come from other objects, as files give them.
 #[derive(Default)]
 pub(crate) struct Given {
     /// The inputs by name, as far as they are known.
     pub(crate) values: BTreeMap<String, Sourced>,
-    /// Where these are written.
+    /// Places of these values.
     pub(crate) written: BTreeMap<String, SourceSpan>,
     /// Those whose object is not among the files.
     pub(crate) absent: Vec<Absent>,
-    /// What is wrong.
+    /// Faults.
     pub(crate) findings: Vec<Finding>,
     /// The inputs that cannot be known since something is wrong.
     wrong: BTreeSet<String>,
-    /// Whether the uid of a Secret is not known, which its part of the hash follows from.
+    /// True if the uid of a Secret is not known. Its part of the hash follows from the uid.
     pub(crate) lacks_uid: bool,
 }
 
@@ -80,7 +80,7 @@ impl Entry {
 
 const FIELD: &str = "inputsFrom";
 
-/// The elements that can be read. What its schema says of the others is told elsewhere.
+/// Returns the elements that can be read. The schema check reports the others.
 fn entries(runnable: &Document) -> Vec<Entry> {
     let all: Vec<Value> = runnable.field(FIELD).unwrap_or_default();
     let read = |(index, value): (usize, Value)| {
@@ -90,7 +90,7 @@ fn entries(runnable: &Document) -> Vec<Entry> {
     all.into_iter().enumerate().filter_map(read).collect()
 }
 
-/// What these objects say of the inputs of a Runnable.
+/// Reads the inputs of a Runnable from these objects.
 pub(crate) fn given(objects: &Objects, runnable: &Document) -> Given {
     let entries = entries(runnable);
     let mut given = Given::default();
@@ -109,14 +109,14 @@ pub(crate) fn given(objects: &Objects, runnable: &Document) -> Given {
     given
 }
 
-/// That a Runnable reads another one, or an object that outputs may be written to.
+/// Reference of a Runnable to another one, or to an object that outputs may be written to.
 pub(crate) struct Read {
     pub(crate) source: SourceKey,
-    /// Where that one is named.
+    /// Place of the reference.
     pub(crate) place: SourceSpan,
 }
 
-/// All that a Runnable reads of others, and all such objects, in the order of its inputs.
+/// Returns all such references of a Runnable, in the order of its inputs.
 pub(crate) fn reads(runnable: &Document) -> Vec<Read> {
     let own = namespace_of(runnable);
     let read = |entry: Entry| {
@@ -147,7 +147,7 @@ impl Given {
         self.findings.push(finding);
     }
 
-    /// The values as they are where nothing else is: an input from a Secret is known without it.
+    /// Returns the values, with those of absent Secrets: such an input is a reference, and is known without the Secret.
     pub(crate) fn known(&self) -> BTreeMap<String, Sourced> {
         let mut known = self.values.clone();
         for absent in self.absent.iter().filter(|it| it.is_secret()) {
@@ -157,7 +157,7 @@ impl Given {
         known
     }
 
-    /// The inputs that are given, and of which nothing else is known.
+    /// Returns the names of inputs that are given and whose values are not known.
     pub(crate) fn unknown(&self) -> Vec<&str> {
         let absent = self.absent.iter().filter(|it| !it.is_secret());
         let absent = absent.map(|it| it.input.as_str());
@@ -166,7 +166,7 @@ impl Given {
             .collect()
     }
 
-    /// The Runnable with all its inputs, as its template reads it, and null for what is not known.
+    /// Returns the Runnable with all its inputs, as its template reads it, and null for unknown values.
     pub(crate) fn seen(&self, runnable: &Document) -> Document {
         let mut seen = runnable.clone();
         let known = self.known();
@@ -190,7 +190,7 @@ impl Given {
     }
 }
 
-/// What a fault of the inputs of a Runnable says to its author.
+/// Returns the finding about a fault of the inputs of a Runnable.
 fn finding(runnable: &Document, fault: Fault) -> Finding {
     let message = format!("Runnable {}: {}", runnable.name(), fault.what);
     Finding::error(Rule::Source, message)
@@ -198,19 +198,19 @@ fn finding(runnable: &Document, fault: Fault) -> Finding {
         .maybe_help(fault.cure)
 }
 
-/// Where it is said that an input, or what is below it, comes from another object; `steps` lead there from the Runnable.
+/// Returns the place of the entry that gives an input, or what is below it; `steps` lead there from the Runnable.
 pub(crate) fn place_of_input(runnable: &Document, steps: &[Segment]) -> Option<SourceSpan> {
     let entry = entry_of(runnable, steps)?;
     Some(runnable.place_at(&entry.steps(&["name"])))
 }
 
-/// Whether an input, or what is below it, is a reference to a Secret.
+/// Returns true if an input, or what is below it, is a reference to a Secret.
 pub(crate) fn is_of_secret(runnable: &Document, steps: &[Segment]) -> bool {
     let object = source_of(runnable, steps).and_then(|source| SourceObject::of(&source));
     object.is_some_and(|object| object.kind == SourceKind::Secret)
 }
 
-/// The source of the input that stands at these steps of a Runnable, if it comes from another object.
+/// Returns the source of the input at these steps of a Runnable, if it comes from another object.
 pub(crate) fn source_of(runnable: &Document, steps: &[Segment]) -> Option<InputSource> {
     entry_of(runnable, steps).map(|entry| entry.source)
 }

@@ -22,7 +22,7 @@ use crate::{
     source::Document,
 };
 
-/// How inputs are explained.
+/// Format of the explanation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExplainFormat {
     #[default]
@@ -118,7 +118,7 @@ pub(crate) fn explain(
     })
 }
 
-/// What has to be there for its runs, and what their containers find.
+/// Returns the requirements of its runs, and the files that their containers find.
 fn making(template: &Value) -> String {
     let spec = template.get("spec").and_then(Value::as_object);
     let field = |name: &str| spec?.get(name).filter(|value| !value.is_null()).cloned();
@@ -142,7 +142,7 @@ fn making(template: &Value) -> String {
     out
 }
 
-/// A schema that cannot be used is printed all the same, but nobody should trust it.
+/// Returns a warning that the template cannot be used: its schema is printed all the same.
 fn warning(template: &Value) -> Option<String> {
     let spec = serde_json::from_value(template.get("spec")?.clone()).ok()?;
     let problems = Template::compile(&spec).err()?;
@@ -180,7 +180,7 @@ fn find<'a>(root: Schema<'a>, path: &str, template: &str) -> anyhow::Result<(Sch
     Ok((schema, required))
 }
 
-/// What has members: of a list that of its elements, of a map that of its values.
+/// Returns the schema that has members: of a list that of its elements, of a map that of its values.
 fn contents(schema: Schema<'_>) -> Schema<'_> {
     let mut schema = schema;
     loop {

@@ -1,4 +1,4 @@
-//! Inputs of which files do not say what they are, and what is said of them.
+//! Inputs whose values are not among the files, and the messages about them.
 
 use cartouche_protocol::references::{SourceKind, SourceObject};
 
@@ -16,19 +16,19 @@ pub(crate) struct Absent {
     pub(super) key: String,
     pub(crate) optional: bool,
     why: Why,
-    /// Where the object is named.
+    /// Place of the reference to the object.
     place: SourceSpan,
-    /// What else to do, if the object is there under a longer name.
+    /// Cure if the object is there under a longer name.
     renamed: Option<String>,
-    /// That Kustomize generates it under another name, and what to do about that.
+    /// Message and cure if Kustomize generates it under another name.
     generated: Option<String>,
 }
 
-/// What is not among the files.
+/// Part that is missing among the files.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Why {
     NoObject,
-    /// It is a Runnable, and its file says nothing of its outputs.
+    /// The file of the Runnable has no outputs.
     NoOutputs,
 }
 
@@ -46,7 +46,7 @@ impl Absent {
         }
     }
 
-    /// The same with what to do if one of these names is the one that is meant.
+    /// Adds the cure if one of these names is the one that is meant.
     pub(super) fn unless(mut self, names: &[&str]) -> Self {
         let name = &self.object.name;
         let found = generated(name, names.iter().copied());
@@ -60,7 +60,7 @@ impl Absent {
         self.object.kind == SourceKind::Secret
     }
 
-    /// What to say where nothing can be rendered without it.
+    /// Returns the finding if nothing can be rendered without the input.
     pub(crate) fn finding(&self, runnable: &Document) -> Finding {
         let Self {
             input, object, key, ..
@@ -80,7 +80,7 @@ impl Absent {
             .help(self.cure())
     }
 
-    /// What to say where something was not checked without it; nothing where it is not needed.
+    /// Returns the finding about what was not checked without the input, or `None` for a Secret, which is not needed.
     pub(crate) fn unchecked(&self, runnable: &Document) -> Option<Finding> {
         let message = format!(
             "what the template makes of the input {} of Runnable {} was not checked: {}",
@@ -105,7 +105,7 @@ impl Absent {
         })
     }
 
-    /// What to say of one that is left out.
+    /// Returns the message about an input that is left out.
     pub(crate) fn left_out(&self) -> String {
         format!("input {} is left out, since {}", self.input, self.reason())
     }

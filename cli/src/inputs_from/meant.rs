@@ -1,4 +1,5 @@
-//! Objects that are not among the files under the name and in the namespace that a Runnable gives, and nearly are.
+//! Objects that are missing among the files under the name and namespace that a Runnable gives, while a similar one is
+//! there.
 
 use cartouche_language::suggestion;
 use cartouche_protocol::references::{SourceKind, SourceObject};

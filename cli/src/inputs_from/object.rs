@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{objects::RUNNABLE, render::PLACEHOLDER_UID, source::Document};
 
-/// Why a value of a file cannot be one of such an object. It says nothing of what stands there.
+/// Reason why a value of a file cannot be one of such an object. It reveals nothing of the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unusable {
     NoText,
@@ -22,7 +22,7 @@ pub(crate) enum Unusable {
 }
 
 impl Unusable {
-    /// That of an input, with what to do.
+    /// Returns the fault of an input, with its cure.
     pub(crate) fn fault(self, input: &str, key: &str, object: &SourceObject) -> Fault {
         let (what, cure) = self.said();
         let part = object.kind.part();
@@ -30,7 +30,7 @@ impl Unusable {
         Fault::new(what, Some(cure.to_owned()))
     }
 
-    /// What is wrong with the value, and what to do.
+    /// Returns the fault of the value, and its cure.
     pub(crate) fn said(self) -> (&'static str, &'static str) {
         match self {
             Self::NoText => ("which is no text in its file", "put it in quotes"),
@@ -46,7 +46,8 @@ impl Unusable {
     }
 }
 
-/// Those that are meant by a Runnable of this namespace: one, if nothing is wrong. What names no namespace is in the same.
+/// Finds the objects that a Runnable of this namespace refers to: exactly one, if nothing is wrong. An object without a
+/// namespace is in the same one.
 pub(crate) fn find<'a>(
     objects: impl IntoIterator<Item = &'a Document>,
     own: &str,
@@ -64,7 +65,7 @@ pub(crate) fn find<'a>(
     objects.into_iter().filter(is_it).collect()
 }
 
-/// By its name, or by its labels.
+/// Returns true if the object has the wanted name or labels.
 fn is_meant(object: &Document, wanted: &SourceObject) -> bool {
     let Some(labels) = wanted.labels() else {
         return object.name() == wanted.name;
@@ -76,7 +77,7 @@ fn is_meant(object: &Document, wanted: &SourceObject) -> bool {
         .all(|(key, value)| has(key) == Some(value.as_str()))
 }
 
-/// Whether it is one that inputs may come from, whatever reads it.
+/// Returns true if inputs may come from the object.
 pub(crate) fn is_source(object: &Document) -> bool {
     match object.kind() {
         "ConfigMap" | "Secret" => object.api_version() == "v1",
@@ -85,13 +86,13 @@ pub(crate) fn is_source(object: &Document) -> bool {
     }
 }
 
-/// Whether it is a Runnable of which only a cluster knows the outputs.
+/// Returns true for a Runnable whose outputs only a cluster knows.
 pub(crate) fn lacks_outputs(object: &Document) -> bool {
     let outputs = object.value.pointer("/status/outputs");
     object.kind() == RUNNABLE && outputs.is_none_or(Value::is_null)
 }
 
-/// What a read of these keys would say.
+/// Returns the result of reading these keys.
 pub(crate) fn read(
     object: &Document,
     kind: SourceKind,
@@ -123,8 +124,8 @@ pub(crate) fn read(
     }
 }
 
-/// What a read of a Secret would say that has this uid. Without one nothing follows from what it holds: everybody knows the
-/// uid that stands for it, and could find a short value by trying which one gives the hash.
+/// Returns the result of reading a Secret with this uid. Without a uid the values do not enter the hash: the
+/// placeholder for it is public, so a short value could be found by trying which one gives the hash.
 pub(crate) fn secret(
     object: &Document,
     uid: Option<&str>,
@@ -156,7 +157,7 @@ pub(crate) fn keys(object: &Document) -> impl Iterator<Item = &str> {
     values.flatten().map(|(key, _)| key.as_str())
 }
 
-/// Whether the part of the hash that follows from its uid is another one on a cluster.
+/// Returns true if the object has no uid: its part of the hash is another one on a cluster.
 pub(crate) fn lacks_uid(object: &Document) -> bool {
     uid(object).is_none()
 }
@@ -174,7 +175,7 @@ fn text<'a>(object: &'a Document, field: &str, key: &str) -> Result<Option<&'a s
     }
 }
 
-/// Line breaks are nothing to the API server.
+/// Decodes base64. Like the API server, it ignores line breaks.
 fn decoded(encoded: &str) -> Result<Vec<u8>, Unusable> {
     let encoded = Value::String(encoded.replace(['\n', '\r'], ""));
     let decoded: Result<ByteString, _> = serde_json::from_value(encoded);

@@ -1,5 +1,5 @@
-//! From the objects of files to the inputs of a Runnable: what each entry is read from, and then all of them at once, since
-//! together they have no more room than on a cluster.
+//! Takes the inputs of a Runnable from the objects of files: first the source of each entry, and then all at once,
+//! since together they have no more room than on a cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -84,7 +84,7 @@ impl<'a> Taking<'a> {
         found.map(Document::name).collect()
     }
 
-    /// An object as it is on a cluster is given beside its manifest.
+    /// Finds the objects of a reference. An object as it is on a cluster takes precedence over its manifest.
     fn find(&self, object: &SourceObject) -> Vec<&'a Document> {
         let own = namespace_of(self.runnable);
         let live = object::find(&self.objects.others, own, object);
@@ -159,7 +159,7 @@ impl<'a> Taking<'a> {
         }
     }
 
-    /// A fault at the part of the object that is named.
+    /// Returns the finding about a fault, at the part of the object that is named.
     fn told(
         &self,
         entry: &Entry,
@@ -226,7 +226,7 @@ impl<'a> Taking<'a> {
     }
 }
 
-/// The cure of a text that is to be JSON, and is that with other quotes, or YAML.
+/// Returns the cure of a text that has to be JSON, and is YAML, or JSON with other quotes.
 fn as_json(entry: &Entry, document: &Document) -> Option<String> {
     let reference = entry.source.config_map_key_ref.as_ref();
     reference.filter(|it| it.read_as == Some(ReadAs::Json))?;
@@ -261,7 +261,7 @@ fn known(entry: &Entry, object: &SourceObject, document: &Document) -> Option<St
     suggestion::hint(entry.key(), has, object::keys(document))
 }
 
-/// The field of an object that is nearly called as the one that a path takes, and that there is not.
+/// Returns the field of an object whose name is close to a missing one on a path.
 fn misspelt_step(path: &str, document: &Document) -> Option<String> {
     let mut value = &document.value;
     for step in syntax::steps(path) {

@@ -3,7 +3,7 @@ use std::io::Write as _;
 use super::*;
 use crate::{finding::Severity, objects::Objects};
 
-/// What is said of a Runnable with this `spec`, beside these objects.
+/// Reads a Runnable with this `spec` beside these objects.
 fn of(spec: &str, objects: &str) -> (Document, Given) {
     let text = format!(
         "apiVersion: carto.run/v1alpha1\nkind: Runnable\nmetadata: {{name: hello, namespace: demo}}\nspec:\n{spec}"
@@ -25,7 +25,7 @@ fn secret(rest: &str) -> String {
     format!("apiVersion: v1\nkind: Secret\nmetadata: {{name: db, uid: u}}\n{rest}\n")
 }
 
-/// What is wrong, and what stands at its place.
+/// Returns the message of each finding, and the text at its place.
 fn said(given: &Given) -> Vec<(String, String)> {
     let findings = given.findings.iter();
     let of = |finding: &Finding| {
@@ -73,7 +73,7 @@ fn a_secret_counts_as_its_text_or_its_base64_with_its_uid() {
     assert_ne!(plain, mark(&secret("stringData: {word: '1235'}")));
     let without_uid = secret("stringData: {word: '1234'}").replace(", uid: u", "");
     assert_ne!(plain, mark(&without_uid));
-    // Whoever sees a hash with a uid that everybody knows could try values.
+    // With a public uid, values could be guessed from the hash.
     assert_eq!(
         mark(&without_uid),
         mark(&without_uid.replace("1234", "1235"))
@@ -290,7 +290,7 @@ fn a_runnable_of_another_namespace_is_another_one() {
     let both = format!("{here}---\n{there}");
     assert_eq!(of(DIGEST, &both).1.values["digest"].value, "here");
     assert_eq!(of(&elsewhere, &both).1.values["digest"].value, "there");
-    // Which namespace one without it will be in is not known, but that it is not this one.
+    // The namespace of an object without one is not known, except that it is not this one.
     let nowhere = here.replace(", namespace: demo", "");
     assert_eq!(of(DIGEST, &nowhere).1.values["digest"].value, "here");
     assert_eq!(of(&elsewhere, &nowhere).1.absent.len(), 1);

@@ -1,4 +1,4 @@
-//! What is wrong with `spec.inputsFrom` whatever the objects say, and where.
+//! Faults of `spec.inputsFrom` that do not depend on the objects, with their places.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,13 +17,13 @@ use crate::{
     source::{Document, Segment, SourceSpan},
 };
 
-/// What is wrong, and with which of them.
+/// Findings, and the indices of the elements that they are about.
 pub(super) struct Wrong {
     pub(super) findings: Vec<Finding>,
     pub(super) indices: BTreeSet<usize>,
 }
 
-/// All of it: what the controller says of all, at the place that it says it of.
+/// Returns all faults that the controller reports, at the places that they are about.
 pub(super) fn found(runnable: &Document, entries: &[Entry]) -> Wrong {
     let inputs: Option<BTreeMap<String, Value>> = runnable.field("inputs");
     let sources: Vec<InputSource> = entries.iter().map(|it| it.source.clone()).collect();
@@ -32,7 +32,7 @@ pub(super) fn found(runnable: &Document, entries: &[Entry]) -> Wrong {
         for fault in faults(None, entry.slice()) {
             told.push(fault.clone());
             indices.insert(entry.index);
-            // A misspelt kind of source is told as a field that there is not.
+            // The schema check reports a misspelt kind of source as an unknown field.
             if !has_unknown_field(runnable, entry) {
                 findings.push(finding(runnable, fault).at(place(runnable, entry)));
             }
