@@ -1,4 +1,4 @@
-//! A `ClusterRunProfile` in a file, as far as it can be read. The schema of the kind says what is wrong with the rest.
+//! A `ClusterRunProfile` in a file, as far as it can be read. The schema check reports the rest.
 
 use cartouche_crds::{ClusterRunProfile, ClusterRunProfileSpec};
 use cartouche_language::{Diagnostic, explained, syntax};
@@ -11,10 +11,10 @@ use crate::{
     template_file::{self, PlacedTag},
 };
 
-/// What its generation is on a cluster where nobody has changed it.
+/// Generation of a profile on a cluster before its first change.
 const FIRST_GENERATION: i64 = 1;
 
-/// What is known of it.
+/// Reads and compiles a profile.
 pub(crate) fn known(document: &Document) -> KnownProfile {
     let spec = ClusterRunProfileSpec {
         unknown_fields: Vec::new(),
@@ -33,7 +33,7 @@ pub(crate) fn known(document: &Document) -> KnownProfile {
     KnownProfile::new(&profile)
 }
 
-/// What is said of a problem with what it says, at its place.
+/// Returns the finding about a problem of the profile, at its place.
 pub(crate) fn problem_finding(document: &Document, problem: &Diagnostic) -> Finding {
     let said = explained::of(problem);
     let rule = match problem.tag {

@@ -1,4 +1,4 @@
-//! What the controller would create, without a controller.
+//! Renders what the controller would create, without a controller.
 
 pub(crate) mod explain;
 pub(crate) mod placeholders;
@@ -20,7 +20,7 @@ use profiles::With;
 /// Stands for the uid that a Runnable gets from the API server.
 pub(crate) const PLACEHOLDER_UID: &str = "00000000-0000-0000-0000-000000000000";
 
-/// What is rendered.
+/// Subject of a rendering.
 #[derive(Clone, Copy)]
 pub(crate) struct Subject<'a> {
     pub(crate) template: &'a Template,
@@ -49,7 +49,7 @@ pub(crate) struct Run {
     pub(crate) rendering: Rendered,
     /// The same filled in, where a profile is applied to that.
     pub(crate) filled: Option<Value>,
-    /// What it is made of: the open tags filled in, and the profile applied.
+    /// The rendering that the run is made of: the open tags filled in, and the profile applied.
     pub(crate) rendered: Rendered,
     pub(crate) sequence: i64,
     /// The hash that a person approves.
@@ -59,7 +59,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// What open tags read of it.
+    /// Returns the facts of the run that open tags read.
     pub(crate) fn facts(&self) -> RunFacts<'_> {
         let name = self.object.pointer("/metadata/name");
         RunFacts {
@@ -117,7 +117,7 @@ pub(crate) fn run_numbered(
     made(subject, sequence, rerun_token).map_err(|problems| problems.to_vec())
 }
 
-/// The hash of what is rendered, whatever it is made with.
+/// Returns the hash of what is rendered, before the profile is applied.
 pub(crate) fn input_hash(subject: &Subject<'_>) -> Result<String, Vec<Diagnostic>> {
     let rendered = rendered(subject).map_err(|problems| problems.to_vec())?;
     Ok(rendered.input_hash().to_owned())
@@ -196,7 +196,7 @@ fn rerun_token(runnable: &Value) -> Option<String> {
     token.filter(|token| !token.is_empty()).map(rerun::bounded)
 }
 
-/// Who made this request, and why.
+/// Returns the author and the reason of this request.
 fn rerun_request(runnable: &Value, token: &str) -> Option<String> {
     let request = annotation(runnable, RERUN_REQUEST_ANNOTATION)?;
     Some(RerunRequest::of(request, token)?.annotation())

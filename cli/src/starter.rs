@@ -16,7 +16,7 @@ use crate::{
     schema::catalog::Catalog,
 };
 
-/// What the runs of the first template are.
+/// Kind of the runs of the first template.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "PascalCase")]
 pub(crate) enum StarterKind {
@@ -50,7 +50,7 @@ impl StarterKind {
         }
     }
 
-    /// What its engine writes into a run that has succeeded.
+    /// Returns the status that its engine writes into a run that has succeeded.
     fn success(self) -> &'static str {
         match self {
             Self::Job => include_str!("starter/job-complete.yaml"),
@@ -59,7 +59,7 @@ impl StarterKind {
         }
     }
 
-    /// What else the cluster needs for it.
+    /// Returns the further manifest that the cluster needs for it.
     fn beside(self) -> Option<&'static str> {
         match self {
             Self::Job | Self::TaskRun => None,
@@ -89,7 +89,7 @@ pub(crate) fn manifests(kind: StarterKind, account: &Account) -> anyhow::Result<
     ])
 }
 
-/// What the test plays; what has to come out is written by `cartouche test --update`.
+/// Returns the files that the test plays. `cartouche test --update` writes the expected results.
 pub(crate) fn test_files(kind: StarterKind) -> [StarterFile; 2] {
     let file = |name: &str, text: &str| StarterFile {
         path: Path::new(TEST).join(name),

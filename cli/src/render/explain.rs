@@ -1,4 +1,4 @@
-//! Where every value of a run comes from.
+//! Origins of the values of a run.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use crate::{
 
 /// One value that is made of tags.
 pub(crate) struct Origin {
-    /// Where it is in the run.
+    /// Path to it in the run.
     path: String,
     value: Value,
-    /// Where the text with the tags is.
+    /// Place of the text with the tags.
     place: String,
     text: String,
     tags: Vec<TagOrigin>,
@@ -26,7 +26,7 @@ pub(crate) struct Origin {
 struct TagOrigin {
     path: String,
     value: Value,
-    /// Where the value is written, if it is.
+    /// Place of the value, if it is written.
     place: Option<String>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Files<'a> {
     pub(crate) selected: Option<&'a Document>,
     /// The profile that it is made with.
     pub(crate) profile: Option<&'a Document>,
-    /// Where inputs from other objects are written, by name.
+    /// Places of inputs from other objects, by name.
     pub(crate) sourced: &'a BTreeMap<String, SourceSpan>,
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn origins(files: &Files<'_>, subject: &Subject<'_>, run: &Run) -> Ve
     origins.into_iter().map(|(_, origin)| origin).collect()
 }
 
-/// Where the value of a path stands in the file of the Runnable or of the selected object.
+/// Returns the place of the value of a path in the file of the Runnable or of the selected object.
 fn written(files: &Files<'_>, path: &str) -> Option<String> {
     let steps = syntax::steps(path);
     let (document, below) = match syntax::below(&steps, &["runnable"]) {
@@ -85,7 +85,7 @@ fn written(files: &Files<'_>, path: &str) -> Option<String> {
     Some(document.place(&follow(&document.root, below)?.span).shown())
 }
 
-/// What some steps of a path lead to.
+/// Returns the node that steps of a path lead to.
 fn follow<'a>(root: &'a Node, steps: &[PathStep]) -> Option<&'a Node> {
     let mut node = root;
     for step in steps {
@@ -109,7 +109,7 @@ fn follow<'a>(root: &'a Node, steps: &[PathStep]) -> Option<&'a Node> {
     Some(node)
 }
 
-/// Where the value of a profile that a path leads to, or into, is written.
+/// Returns the place of the value of a profile that a path leads to, or into.
 fn of_profile(files: &Files<'_>, path: &str) -> Option<String> {
     let steps = syntax::steps(path);
     let profile = files.profile?;
@@ -118,20 +118,20 @@ fn of_profile(files: &Files<'_>, path: &str) -> Option<String> {
     Some(profile.place(&found.span).shown())
 }
 
-/// What is known of the run is written nowhere.
+/// Returns the origin of a fact about the run, which is written nowhere.
 fn of_run(path: &str) -> Option<String> {
     let steps = syntax::steps(path);
     syntax::below(&steps, &["run"]).map(|_| "the run itself".to_owned())
 }
 
-/// Where an input that a path leads to, or into, is written in another object.
+/// Returns the place in another object of the input that a path leads to, or into.
 fn sourced(files: &Files<'_>, path: &str) -> Option<String> {
     let steps = syntax::steps(path);
     let name = input_schema::below_inputs(&steps)?.first()?.key()?;
     Some(files.sourced.get(name)?.shown())
 }
 
-/// Where the template declares the default that a path leads to, or into.
+/// Returns the place of the default that a path leads to, or into, in the template.
 fn by_default(template: &Document, path: &str) -> Option<String> {
     let steps = syntax::steps(path);
     let inputs = input_schema::below_inputs(&steps)?;

@@ -1,4 +1,4 @@
-//! Fields that a document follows from and that only a cluster gives: a hash of a file is then another one there.
+//! Fields that a document depends on and that only a cluster gives: the hash of a file differs from the one there.
 
 use cartouche_crds::ClusterRunTemplateSpec;
 use cartouche_templating::Template;
@@ -9,7 +9,8 @@ use super::{Subject, rendered, with_metadata};
 /// Another uid than that of any file.
 const OTHER_UID: &str = "00000000-0000-0000-0000-000000000001";
 
-/// The fields, in words, that a template reads and that each Runnable gets from the cluster; nothing where the hash is the same for all.
+/// Returns the fields, in words, that a template reads and that each Runnable gets from the cluster; `None` if the hash
+/// is the same for all.
 pub(crate) fn read(subject: &Subject<'_>, spec: Option<&ClusterRunTemplateSpec>) -> Option<String> {
     let others = [
         ("uid", json!(OTHER_UID)),
@@ -35,7 +36,7 @@ pub(crate) fn read(subject: &Subject<'_>, spec: Option<&ClusterRunTemplateSpec>)
     (!named.is_empty()).then(|| named.join(" and "))
 }
 
-/// True if the hash is another one where this field of the metadata is.
+/// Returns true if the hash changes with this field of the metadata.
 fn follows_from(subject: &Subject<'_>, field: &str, other: &Value) -> bool {
     let other = with_metadata(subject.runnable, &[(field, other.clone())], true);
     let hash = |subject: &Subject<'_>| {

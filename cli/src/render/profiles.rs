@@ -1,4 +1,4 @@
-//! Which of the profiles of some files a run is made with: as the controller chooses, or as one is asked for.
+//! Chooses the profile of a run from files: as the controller does, or as the user asks.
 
 use std::sync::Arc;
 
@@ -45,8 +45,8 @@ impl<'a> With<'a> {
     }
 }
 
-/// The profiles of some files, as they are known where it is decided about Runnables of a namespace with these labels; without
-/// labels, with those of a file of the namespace, if there is one.
+/// Returns the profiles of some files, for Runnables of a namespace with these labels; without labels, with those of
+/// the file of the namespace, if there is one.
 pub(crate) fn known(objects: &Objects, namespace: &str, labels: Option<&Labels>) -> Profiles {
     let all = objects.profiles.iter();
     let all = all.map(|document| Arc::new(profile_file::known(document)));
@@ -83,7 +83,7 @@ fn labels_of(object: &Value) -> Labels {
     serde_json::from_value(labels.unwrap_or_default()).unwrap_or_default()
 }
 
-/// What rules look at in a Runnable. What cannot be read of its other fields does not matter to them.
+/// Returns the facts of a Runnable that rules look at. Other fields that cannot be read do not matter.
 pub(crate) fn facts(runnable: &Value) -> RunnableFacts {
     if let Ok(typed) = serde_json::from_value::<Runnable>(runnable.clone()) {
         return RunnableFacts::of(&typed);
@@ -97,7 +97,7 @@ pub(crate) fn facts(runnable: &Value) -> RunnableFacts {
     }
 }
 
-/// The profile with which the rules have the first run of a Runnable made; or what is said where none can be chosen.
+/// Returns the profile that the rules choose for the first run of a Runnable, or the finding if none can be chosen.
 pub(crate) fn by_rules(
     objects: &Objects,
     profiles: &Profiles,
@@ -168,7 +168,7 @@ fn unchosen(objects: &Objects, runnable: &Document, held: &Held) -> Finding {
     })
 }
 
-/// The rule of a profile that says most of a Runnable, by its position, and its rank.
+/// Returns the most specific matching rule of a profile, by its position, and its rank.
 pub(crate) fn best_rule(
     spec: &ClusterRunProfileSpec,
     subject: &Subject<'_>,
