@@ -1,5 +1,5 @@
-//! What a ServiceAccount needs to be allowed, so that the controller can act as it for Runnables. Which
-//! requests the controller makes as the account is told in docs/security.md.
+//! Permissions that a ServiceAccount needs, so that the controller can act as it for Runnables. docs/security.md lists
+//! the requests that the controller makes as the account.
 
 pub(crate) mod manifest;
 pub(crate) mod resource;
@@ -10,7 +10,7 @@ use cartouche_protocol::permissions::{Need, Target};
 
 use resource::Resource;
 
-/// Whose permissions they are.
+/// The account that the permissions are for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Account {
     pub(crate) namespace: String,
@@ -37,14 +37,14 @@ pub(crate) struct Grant {
 }
 
 impl Rule {
-    /// Whether both are for named objects of one place, and grant the same on them.
+    /// Returns true if both rules are for named objects of one place, and grant the same on them.
     fn is_like(&self, other: &Self) -> bool {
         let are_named = !self.names.is_empty() && !other.names.is_empty();
         let place = |rule: &Self| (rule.resource.clone(), rule.namespace.clone());
         are_named && place(self) == place(other) && self.verbs() == other.verbs()
     }
 
-    /// What is granted, each verb once, in the order in which it is first needed.
+    /// Returns the granted verbs, each once, in the order in which they are first needed.
     pub(crate) fn verbs(&self) -> Vec<&'static str> {
         let mut verbs = Vec::new();
         for verb in self.grants.iter().flat_map(|grant| &grant.verbs) {
@@ -64,8 +64,8 @@ pub(crate) fn kinds_of(needs: &[Need]) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// The rules for these needs: one a resource, and another one for named objects of it. `find` knows the resource of a kind; those `given` stand for what
-/// it does not know, and for kinds that a tag decides.
+/// Returns the rules for these needs: one for each resource, and another one for named objects of it. `find` knows the
+/// resource of a kind; those `given` stand for what it does not know, and for kinds that a tag decides.
 pub(crate) fn rules(
     needs: &[Need],
     given: &[Resource],
@@ -91,8 +91,8 @@ pub(crate) fn rules(
     Ok(joined(rules))
 }
 
-/// The same with one rule for all named objects on which the same is granted: no verb on an object for which it is not
-/// needed.
+/// Joins the rules for named objects on which the same is granted. No verb is granted on an object that does not need
+/// it.
 fn joined(rules: Vec<Rule>) -> Vec<Rule> {
     let mut joined: Vec<Rule> = Vec::new();
     for rule in rules {

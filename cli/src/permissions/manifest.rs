@@ -1,4 +1,4 @@
-//! Roles and bindings, as one applies them.
+//! Roles and bindings, as manifests to apply.
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
@@ -9,7 +9,7 @@ use crate::yaml;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// Where a role holds.
+/// Scope of a role.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reach<'a> {
     Namespace(&'a str),

@@ -1,4 +1,4 @@
-//! The name of a role: of its own, so that applying it takes no right away that another role gives.
+//! The name of a role: it is unique, so that applying it removes no right that another role grants.
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
@@ -6,16 +6,16 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Account, resource::Resource};
 
-/// Begins the name of every role that is printed. Nobody names one so by hand.
+/// Prefix of the name of every printed role. Users hardly choose such a name by hand.
 const PREFIX: &str = "cartouche:";
 /// As many characters as other names may have; roles themselves have no bound.
 const LONGEST: usize = 253;
-/// The name of what is for all that an account has.
+/// Part of the name of a role for everything that an account has.
 const ALL: &str = "all";
 /// Bytes of a hash that stand for several.
 const HASHED: usize = 5;
 
-/// What a role is for.
+/// Purpose of a role.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Purpose<'a> {
     pub(crate) templates: &'a [&'a str],
@@ -23,14 +23,14 @@ pub(crate) struct Purpose<'a> {
     pub(crate) runnables: &'a [&'a str],
     /// Resources that were named: for another Runnable of the template they may be others.
     pub(crate) resources: &'a [Resource],
-    /// True if it is for all that an account has in a namespace, whatever comes there later.
+    /// True if it is for everything that an account has in a namespace, now and later.
     pub(crate) whole: bool,
-    /// Whether it may lack something, so that it takes the place of no role that does not.
+    /// True if it may lack something, so that it must not replace a role that does not.
     pub(crate) in_part: bool,
 }
 
-/// The name of the role of an account, the same whenever it is for the same, or for all that the account has. Neither names of
-/// accounts nor of templates hold a colon.
+/// Returns the name of the role of an account: the same name for the same purpose, or for everything that the account
+/// has. Names of accounts and templates hold no colon.
 pub(crate) fn role_name(account: &Account, purpose: Purpose<'_>) -> String {
     let account = &account.name;
     let plain = match (purpose.templates, purpose.runnables, purpose.resources) {
@@ -51,7 +51,7 @@ pub(crate) fn role_name(account: &Account, purpose: Purpose<'_>) -> String {
     format!("{PREFIX}{shown}{end}")
 }
 
-/// Of all that a role is for, in whatever order it is named.
+/// Returns the hash of the purpose of a role, independent of the order.
 fn hash(account: &str, purpose: Purpose<'_>) -> String {
     let templates = purpose.templates.iter().map(|it| format!("template {it}"));
     let runnables = purpose.runnables.iter().map(|it| format!("runnable {it}"));
@@ -72,7 +72,7 @@ fn hash(account: &str, purpose: Purpose<'_>) -> String {
     shown
 }
 
-/// A name that somebody gives, if a role may have it.
+/// Returns the name that the user gives, if a role may have it.
 pub(crate) fn given(name: &str) -> Result<String, String> {
     if matches!(name, "" | "." | "..") || name.contains(['/', '%']) || name.len() > LONGEST {
         return Err(format!(
@@ -92,7 +92,7 @@ pub(crate) fn given(name: &str) -> Result<String, String> {
 
 /// The name of the role in the cluster that belongs to one of a namespace.
 pub(super) fn of_cluster(namespace: &str, name: &str) -> String {
-    // No account has an empty name: what is given can never read like one of ours.
+    // No account has an empty name: a given name never reads like a generated one.
     match name.strip_prefix(PREFIX) {
         Some(own) => format!("{PREFIX}{namespace}:{own}"),
         None => format!("{PREFIX}{namespace}::{name}"),
