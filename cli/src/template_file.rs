@@ -31,8 +31,8 @@ impl PlacedTag {
     }
 }
 
-/// The spec, as far as it can be read: each output, the lists of their names and a healthRule of the wrong shape are left
-/// out, since the schema of the kind says what is wrong with them.
+/// Returns the spec, as far as it can be read. Outputs, the lists of their names and a healthRule of the wrong shape
+/// are left out, since the schema check reports them.
 pub(crate) fn spec(document: &Document) -> Option<ClusterRunTemplateSpec> {
     let spec = document.value.get("spec")?;
     let part = |key: &str| spec.get(key).filter(|value| !value.is_null()).cloned();
@@ -60,7 +60,7 @@ pub(crate) fn spec(document: &Document) -> Option<ClusterRunTemplateSpec> {
     })
 }
 
-/// Whether each output has a path that is a text. One that has none is declared all the same.
+/// Returns true if each output has a path that is a text. An output without one is declared all the same.
 fn are_readable(outputs: &Value) -> bool {
     let paths = outputs.as_object();
     paths.is_some_and(|paths| paths.values().all(Value::is_string))
@@ -81,7 +81,7 @@ pub(crate) fn compile(document: &Document) -> Option<Result<Template, Diagnostic
     Some(Template::compile(&spec(document)?))
 }
 
-/// Whether the template makes no run without a profile.
+/// Returns true if the template makes no run without a profile.
 pub(crate) fn needs_profile(document: &Document) -> bool {
     document.field("profile") == Some(ProfileRequirement::Required)
 }
@@ -91,7 +91,7 @@ pub(crate) fn body(document: &Document) -> Option<&Node> {
     document.root.at(&["spec", "template"])
 }
 
-/// The place that a diagnostic speaks of: the deepest part of it that is there.
+/// Returns the place of a diagnostic: the deepest part of it that is there.
 pub(crate) fn place_of(document: &Document, diagnostic: &Diagnostic) -> SourceSpan {
     let (node, key, _) = node_of(document, diagnostic.root).follow(&diagnostic.at);
     if let Some(tag) = &diagnostic.tag {
@@ -121,7 +121,7 @@ pub(crate) fn tags(document: &Document) -> Vec<PlacedTag> {
     found
 }
 
-/// Every tag in what the template says of files. Their steps begin at `spec`.
+/// Returns every tag in `spec.runner`. Their steps begin at `spec`.
 pub(crate) fn runner_tags(document: &Document) -> Vec<PlacedTag> {
     tags_below_spec(document, "runner")
 }
@@ -156,8 +156,8 @@ fn collect(document: &Document, node: &Node, at: &mut Vec<Segment>, found: &mut 
     }
 }
 
-/// The tags of a text. Of those with one path the first stands where the first is written, and so on; one that
-/// the file writes in another way than it is read, such as with an escape, has the place of the text.
+/// Returns the tags of a text. Tags with the same path get their places in the order of the file. A tag that the file
+/// writes in another way than it is read, such as with an escape, has the place of the text.
 fn tags_of(document: &Document, leaf: &Node, text: &str, at: &[Segment]) -> Vec<PlacedTag> {
     let whole = document.place(&leaf.span);
     let mut written: HashMap<String, VecDeque<Range<usize>>> = HashMap::new();
@@ -185,8 +185,8 @@ pub(crate) fn node_of(document: &Document, root: Root) -> &Node {
     }
 }
 
-/// What is found in the text that a warning is about, and where it is; the place of the text if the file writes it in quite
-/// another way.
+/// Finds parts of the text that a warning is about, with their places. A part that the file writes in another way has
+/// the place of the text.
 pub(crate) fn in_text<T>(
     document: &Document,
     warning: &Warning,
@@ -224,7 +224,7 @@ pub(crate) fn declared_outputs(template: &Document) -> Vec<&str> {
 mod tests {
     use crate::manifests;
 
-    /// Where the tags of a text are in it, and what stands there.
+    /// Returns the position of each tag of a text, and the text there.
     fn placed(text: &str) -> Vec<(usize, String)> {
         const BEFORE: &str = "spec: {template: {x: ";
         let file = tempfile::NamedTempFile::new().unwrap();

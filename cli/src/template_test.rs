@@ -1,4 +1,4 @@
-//! Tests of templates: folders with what goes in and what has to come out.
+//! Tests of templates: folders with inputs and expected results.
 
 pub(crate) mod difference;
 pub(crate) mod find;
@@ -14,7 +14,7 @@ use cartouche_protocol::profiles::Labels;
 
 use crate::manifests::{Boundary, TEST_FILES};
 
-/// What a case is about.
+/// A test case.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     /// The folder, relative to where the search began.
@@ -32,19 +32,19 @@ pub(crate) struct Case {
     pub(crate) profile: Option<PathBuf>,
     /// The profiles that rules choose from.
     pub(crate) profiles: Option<PathBuf>,
-    /// What rules that select namespaces look at.
+    /// Labels of the namespace, for rules that select namespaces.
     pub(crate) namespace_labels: Option<Labels>,
     /// Merged into the inputs of the Runnable.
     pub(crate) inputs: Option<serde_json::Value>,
 }
 
-/// The run that has to come out.
+/// File with the expected run.
 const EXPECTED: &str = TEST_FILES[0];
-/// Why no run may come out.
+/// File with the reason why no run is expected.
 const EXPECTED_ERROR: &str = TEST_FILES[1];
-/// The statuses that the engine of the run plays.
+/// Folder of the statuses that the engine of the run plays.
 const PLAYED: &str = "played";
-/// The end of the name of what has to come of a played status.
+/// Suffix of the file with the expected result of a played status.
 const PLAYED_EXPECTED: &str = ".expected.yaml";
-/// Settings of a case, and of those below its folder.
+/// File with the settings of a case, and of those below its folder.
 const SETTINGS: &str = TEST_FILES[2];

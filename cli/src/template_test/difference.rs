@@ -1,4 +1,4 @@
-//! What differs between two texts, for people.
+//! Differences between two texts, for people.
 
 use std::fmt::Write as _;
 

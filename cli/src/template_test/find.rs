@@ -15,7 +15,7 @@ use crate::template_test::{Case, EXPECTED, EXPECTED_ERROR, PLAYED, SETTINGS};
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Settings {
-    /// What the case shows.
+    /// Description of the case.
     description: Option<String>,
     /// The template, relative to this file.
     template: Option<PathBuf>,
@@ -113,7 +113,7 @@ fn ancestors(folder: &Path, boundary: &Boundary) -> Vec<PathBuf> {
     found
 }
 
-/// The folder of a path that has no beginning is the present one.
+/// Returns the folder, or the current one if the path is empty.
 fn named(folder: &Path) -> PathBuf {
     if folder.as_os_str().is_empty() {
         PathBuf::from(".")
@@ -122,7 +122,7 @@ fn named(folder: &Path) -> PathBuf {
     }
 }
 
-/// Takes what nearer folders do not say.
+/// Takes the settings that nearer folders do not give.
 fn inherit(case: &mut Case, folder: &Path) -> anyhow::Result<()> {
     let boundary = case.boundary.clone();
     let settings = settings(folder, &boundary)?;
@@ -189,7 +189,7 @@ fn settings(folder: &Path, boundary: &Boundary) -> anyhow::Result<Settings> {
         .with_context(|| format!("{} cannot be used", path.display()))
 }
 
-/// JSON merge patch, but that a null stays: whoever merges it last takes it out.
+/// Applies a JSON merge patch, but keeps nulls: the last merge takes them out.
 pub(crate) fn merge(base: &mut Value, over: Value) {
     match (base, over) {
         (Value::Object(base), Value::Object(over)) => {

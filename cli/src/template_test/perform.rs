@@ -28,11 +28,11 @@ pub(crate) struct Difference {
     pub(crate) text: String,
 }
 
-/// What to do with expectations that are not met.
+/// Handling of expectations that are not met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Compare,
-    /// Write what came.
+    /// Write the actual result.
     Update,
 }
 

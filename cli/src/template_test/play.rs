@@ -1,5 +1,5 @@
-//! What the controller would make of a run's status. The ledger and the conditions are the controller's
-//! own code; only the engine is played.
+//! The status that the controller would write for a run. The ledger and the conditions are the controller's own code;
+//! only the engine is played.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ impl<'a> PlayedRun<'a> {
         })
     }
 
-    /// The engine writes a status; what the Runnable then says.
+    /// Plays a status that the engine writes, and returns the summary of the Runnable.
     pub(crate) fn play(&mut self, played: &Value) -> anyhow::Result<Value> {
         let mut object = self.object.clone();
         merge_patch(&mut object, played);
@@ -116,8 +116,8 @@ fn facts(template: &Template, run: &Run, runnable: &Value) -> Facts {
     }
 }
 
-/// What the controller would read in the object. What the pods of a Job say at their end, a test writes into
-/// the Job.
+/// Returns what the controller would read in the object. A test writes the termination messages of the pods of a Job
+/// into the Job.
 fn reading(template: &Template, object: &Value) -> Option<FetchedRun> {
     let (health, outputs) = match by_template(template, object) {
         (health, OutputsRead::Elsewhere) => (health, outputs(template, object)),

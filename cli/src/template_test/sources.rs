@@ -55,7 +55,7 @@ fn sources(runnable: &Value) -> anyhow::Result<Vec<InputSource>> {
     )
 }
 
-/// Whether an input comes from it by its kind.
+/// Returns true if an input comes from an object of this kind.
 fn is_named(object: &Document, sources: &[InputSource]) -> bool {
     let named = sources.iter().filter_map(SourceObject::of);
     let own = (object.api_version(), object.kind());
