@@ -1,4 +1,4 @@
-//! How long the command takes for a folder with a thousand templates, each with its Runnable.
+//! Benchmark of the command on a folder with a thousand templates, each with its Runnable.
 
 use std::{fmt::Write as _, fs, process::Command};
 

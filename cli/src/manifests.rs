@@ -25,7 +25,7 @@ pub(crate) const STANDARD_INPUT: &str = "-";
 #[derive(Debug, Default)]
 pub(crate) struct Loaded {
     pub(crate) documents: Vec<Document>,
-    /// What could not be read as YAML.
+    /// Findings about files that are no valid YAML.
     pub(crate) findings: Vec<Finding>,
 }
 
@@ -60,7 +60,7 @@ fn shown_path(path: &Path) -> String {
     path.strip_prefix(".").unwrap_or(path).display().to_string()
 }
 
-/// A file of a folder that hides none of the others.
+/// Returns the finding about an unreadable file of a folder, so that it hides none of the others.
 fn not_read(error: &anyhow::Error) -> Finding {
     Finding::error(Rule::Yaml, format!("{error:#}"))
         .help("correct the file, or take it out of the folder")

@@ -22,7 +22,7 @@ use crate::{
 pub(crate) const RUNNABLE: &str = "Runnable";
 pub(crate) const TEMPLATE: &str = "ClusterRunTemplate";
 pub(crate) const PROFILE: &str = "ClusterRunProfile";
-/// The namespace of what names none.
+/// The namespace of objects that name none.
 pub(crate) const DEFAULT_NAMESPACE: &str = "default";
 
 /// Objects by what they are for.
@@ -31,11 +31,11 @@ pub(crate) struct Objects {
     pub(crate) templates: Vec<Document>,
     pub(crate) runnables: Vec<Document>,
     pub(crate) profiles: Vec<Document>,
-    /// What a selector may pick.
+    /// Objects that a selector may pick.
     pub(crate) others: Vec<Document>,
-    /// What could not be read.
+    /// Findings about files that could not be read, and about unusable objects.
     pub(crate) findings: Vec<Finding>,
-    /// What was said of objects that cannot be used, and in which file.
+    /// Files and messages of findings about unusable objects.
     refused: BTreeSet<(Option<String>, String)>,
 }
 
@@ -66,7 +66,7 @@ impl Objects {
         }
     }
 
-    /// Adds what is wrong with an object. The same expression of a generator that was not run is told once of a file.
+    /// Adds the finding about an unusable object. The same expression of a generator is reported once per file.
     fn refuse(&mut self, finding: Finding) {
         let file = finding.place.as_ref().map(|it| it.source.name.clone());
         let is_new = self.refused.insert((file, finding.message.clone()));
@@ -75,12 +75,12 @@ impl Objects {
         }
     }
 
-    /// Whether all that was given could be read: else what is missed may be there.
+    /// Returns true if all that was given could be read. Otherwise a missing object may be in the rest.
     pub(crate) fn is_whole(&self) -> bool {
         self.findings.is_empty()
     }
 
-    /// The same for those who want all or nothing.
+    /// Loads files, and fails if one of them could not be read.
     pub(crate) fn load_all(paths: &[PathBuf]) -> anyhow::Result<Self> {
         let objects = Self::load(paths)?;
         match objects.findings.first() {
@@ -89,7 +89,7 @@ impl Objects {
         }
     }
 
-    /// The same for those who go on with the rest of the files, if there is a rest.
+    /// Loads files, and fails if one of them could not be read and no object is left.
     pub(crate) fn load_rest(paths: &[PathBuf]) -> anyhow::Result<Self> {
         let objects = Self::load(paths)?;
         let is_empty = objects.selectable().next().is_none();
@@ -99,7 +99,8 @@ impl Objects {
         }
     }
 
-    /// The answer of a command on these objects. What it lacks may be in a file that could not be read: that is told first.
+    /// Returns the answer of a command on these objects. A missing object may be in a file that could not be read, so
+    /// that error takes precedence.
     pub(crate) fn or_unreadable<T>(&self, answer: anyhow::Result<T>) -> anyhow::Result<T> {
         answer.map_err(|error| match self.findings.first() {
             Some(unreadable) => unreadable.as_error(),
@@ -107,7 +108,8 @@ impl Objects {
         })
     }
 
-    /// The outcome of a command on these objects: it is no whole one if some of the files could not be read.
+    /// Adds the findings about unreadable files to the outcome of a command on these objects, which then counts as
+    /// failed.
     pub(crate) fn without_unreadable(&self, mut outcome: Outcome) -> Outcome {
         if !self.findings.is_empty() {
             let findings = report::in_order(self.findings.clone());
@@ -117,7 +119,7 @@ impl Objects {
         outcome
     }
 
-    /// Adds objects that are there only to be selected, whatever they are.
+    /// Adds objects of any kind that are there only to be selected.
     pub(crate) fn add_selected(&mut self, paths: &[PathBuf]) -> anyhow::Result<()> {
         if !paths.is_empty() {
             let loaded = manifests::load(paths)?;
@@ -140,7 +142,7 @@ impl Objects {
         self.profiles.iter().find(|profile| profile.name() == name)
     }
 
-    /// What to say of a Runnable whose template is not among the objects.
+    /// Returns the finding about a Runnable whose template is not among the objects.
     pub(crate) fn missing_template(&self, runnable: &Document) -> Finding {
         let name = template_name(runnable);
         let place = runnable.place_of(&["spec", "runTemplateRef", "name"]);
@@ -165,7 +167,7 @@ impl Objects {
         let namespace = namespace_of(runnable);
         let mut found: Vec<&Document> = Vec::new();
         for object in self.selectable() {
-            // With --selected an object comes as it is on a cluster, beside its manifest.
+            // With --selected an object is given as it is on a cluster, beside its manifest.
             let is_known = found
                 .iter()
                 .any(|known| is_same(known, object) && object.is_ours(RUNNABLE));
@@ -180,8 +182,8 @@ impl Objects {
         }
     }
 
-    /// The objects that a Runnable does not select, and why. Templates, profiles and Runnables are there for another
-    /// reason, unless they are meant.
+    /// Returns the objects that a Runnable does not select, and why. Templates, profiles and Runnables count only if
+    /// the selector asks for their kind.
     pub(crate) fn not_selected(&self, runnable: &Document) -> Vec<(&Document, String)> {
         let selector = runnable.value.pointer("/spec/selector").cloned();
         let selector = selector.and_then(|it| serde_json::from_value::<Selector>(it).ok());
@@ -212,7 +214,8 @@ impl Objects {
     }
 }
 
-/// Why an object of ours cannot be used at all, so that nothing else is to be said of it.
+/// Returns the only finding about an object of Cartouche that cannot be used at all. Gives a Runnable with only a
+/// `generateName` a name.
 pub(crate) fn unusable(document: &mut Document) -> Option<Finding> {
     let ours = [TEMPLATE, RUNNABLE, PROFILE];
     if !ours.iter().any(|kind| document.is_ours(kind)) {
@@ -224,8 +227,8 @@ pub(crate) fn unusable(document: &mut Document) -> Option<Finding> {
     unrendered::check(document).or_else(|| nameless::check(document))
 }
 
-/// What to do where a name is not there, and one is that has something before or behind it: Kustomize changes names, and
-/// knows of no reference of ours unless it is configured.
+/// Returns the cure if a missing name is there with a prefix or suffix: Kustomize changes names, and knows no reference
+/// of Cartouche unless it is configured.
 pub(crate) fn renamed<'a>(name: &str, mut names: impl Iterator<Item = &'a str>) -> Option<String> {
     const MARKS: [char; 2] = ['-', '.'];
     let is_longer = |long: &&str| {
@@ -242,10 +245,10 @@ pub(crate) fn renamed<'a>(name: &str, mut names: impl Iterator<Item = &'a str>) 
     ))
 }
 
-/// The cure where Kustomize puts a hash behind the name of what it generates, and not behind a reference of ours.
+/// The cure if Kustomize adds a hash to the name of a generated object, and not to a reference of Cartouche.
 pub(crate) const GENERATED: &str = "add config/kustomize/name-references.yaml to the configurations of the Kustomization, so that it changes the reference as well, or give that generator options: {disableNameSuffixHash: true}";
 
-/// The name that a generator of Kustomize gives to what it is to call so: with a hash behind it.
+/// Returns the name that a generator of Kustomize gives to an object of this name: with a hash behind it.
 pub(crate) fn generated<'a>(
     name: &str,
     mut names: impl Iterator<Item = &'a str>,
@@ -261,7 +264,7 @@ pub(crate) fn generated<'a>(
     })
 }
 
-/// What a selector picks.
+/// Result of a selector.
 #[derive(Clone)]
 pub(crate) enum Selected<'a> {
     /// There is no selector.
@@ -276,7 +279,7 @@ fn is_same(one: &Document, other: &Document) -> bool {
     name(one) == name(other) && namespace_of(one) == namespace_of(other)
 }
 
-/// Why a selector does not pick an object; nothing if it does.
+/// Returns the reason why a selector does not pick an object, or `None` if it does.
 pub(crate) fn mismatch(selector: &Selector, namespace: &str, object: &Document) -> Option<String> {
     let wanted = (
         selector.resource.api_version.as_deref().unwrap_or_default(),
@@ -301,12 +304,12 @@ pub(crate) fn mismatch(selector: &Selector, namespace: &str, object: &Document) 
     Some(format!("its label {} is not {}", differing.0, differing.1))
 }
 
-/// Where a Runnable says what it selects.
+/// Returns the place of the selector of a Runnable.
 pub(crate) fn selector_place(runnable: &Document) -> SourceSpan {
     runnable.place_of_key(&["spec", "selector"])
 }
 
-/// What to say of a Runnable that selects several objects.
+/// Returns the finding about a Runnable that selects several objects.
 pub(crate) fn several_selected(runnable: &Document, found: &[&Document]) -> Finding {
     let message = format!(
         "the selector of Runnable {} matches {} objects, and has to match exactly one",
@@ -325,7 +328,7 @@ pub(crate) fn several_selected(runnable: &Document, found: &[&Document]) -> Find
     }
 }
 
-/// So many objects of a selector are named, at most.
+/// Most objects of a selector that are named.
 pub(crate) const NAMED: usize = 5;
 
 /// Kind and name of an object.
@@ -345,7 +348,7 @@ pub(crate) fn namespace_of(runnable: &Document) -> &str {
     }
 }
 
-/// Objects of one kind and name twice, of which nobody knows which one counts.
+/// Returns findings about objects of one kind and name: it is not known which of them counts.
 pub(crate) fn duplicates(documents: &[Document]) -> Vec<Finding> {
     let mut seen: BTreeMap<(&str, &str, &str), &Document> = BTreeMap::new();
     let mut findings = Vec::new();

@@ -1,4 +1,4 @@
-//! Sources of other generators (ytt, Helm, envsubst) where what these make of them was to be given.
+//! Sources of other generators (ytt, Helm, envsubst) that are given in place of their output.
 
 use std::ops::Range;
 
@@ -16,9 +16,9 @@ const YTT_BEHIND: &str = " #@";
 const YTT_IN_TEXT: &str = "(@";
 /// Tags of Helm, and of many other tools.
 const BRACES: (&str, &str) = ("{{", "}}");
-/// So many characters of an expression are shown, at most.
+/// Most characters of an expression that are shown.
 const SHOWN: usize = 40;
-/// So many characters behind a null its expression begins, at most: many aliases may stand for one null.
+/// Most characters between a null and its expression: many aliases may stand for one null.
 const WIDEST_GAP: usize = 1024;
 
 const OUTPUT_OF_YTT: &str = "for example: ytt -f FOLDER | cartouche validate -";
@@ -33,8 +33,8 @@ const OF_HELM: [&str; 23] = [
     "toString", "toYaml", "tpl", "with",
 ];
 
-/// What is said of a file that cannot be read: if a generator was to read it first, that. Where this is not sure, what the
-/// parser says stays, and this is told beside it.
+/// Returns the finding about a file that cannot be read. It names the generator that should have read the file first.
+/// If that is only a guess, the message of the parser stays and the guess is added.
 pub(crate) fn explained(finding: Finding) -> Finding {
     let Some(place) = finding.place.clone() else {
         return finding;
@@ -74,7 +74,7 @@ pub(crate) fn explained(finding: Finding) -> Finding {
     }
 }
 
-/// A finding with a guess, and an example of what to do then, behind what is to be done otherwise.
+/// Adds a guess, with an example of the cure, behind the help of a finding.
 fn guessed(finding: Finding, guess: &str, example: &str) -> Finding {
     let help = match &finding.help {
         Some(help) => format!("{help}; {guess}, {example}"),
@@ -83,8 +83,8 @@ fn guessed(finding: Finding, guess: &str, example: &str) -> Finding {
     finding.help(help)
 }
 
-/// What shows that an object is as its generator was to read it: a null with an expression of ytt behind it, or a name that
-/// is none.
+/// Returns the finding about an object that its generator has not read: it has a null with an expression of ytt behind
+/// it, or an invalid name.
 pub(crate) fn check(document: &Document) -> Option<Finding> {
     null_of_ytt(document).or_else(|| name_of_generator(document))
 }
@@ -98,7 +98,7 @@ fn of_helm(what: &str) -> Finding {
     Finding::error(Rule::Manifest, message).help(OUTPUT_OF_HELM)
 }
 
-/// Where the line of a place begins, and the line.
+/// Returns the start of the line of a place, and the line.
 fn line_of(place: &SourceSpan) -> (usize, &str) {
     let text = &place.source.text;
     let at = place.span.start.min(text.len());
@@ -108,7 +108,8 @@ fn line_of(place: &SourceSpan) -> (usize, &str) {
     (start, rest.lines().next().unwrap_or_default())
 }
 
-/// Where a mark first stands on a line outside of quotes and comments. A quote begins only where a value may.
+/// Returns the first position of a mark on a line, outside of quotes and comments. A quote begins only where a value
+/// may.
 fn unquoted(line: &str, mark: &str) -> Option<usize> {
     let (mut quote, mut is_escaped, mut may_begin) = (None, false, true);
     for (at, it) in line.char_indices() {
@@ -128,8 +129,8 @@ fn unquoted(line: &str, mark: &str) -> Option<usize> {
     None
 }
 
-/// The tag in braces that made a file unreadable: on the line where it cannot be read, or at the begin of the file, where
-/// nothing that begins so is YAML.
+/// Returns the tag in braces that made a file unreadable: on the line of the error, or at the beginning of the file,
+/// where such a tag is never YAML.
 fn unreadable_tag(place: &SourceSpan) -> Option<SourceSpan> {
     let (start, line) = line_of(place);
     let here = unquoted(line, BRACES.0);
@@ -147,8 +148,8 @@ fn unreadable_tag(place: &SourceSpan) -> Option<SourceSpan> {
     })
 }
 
-/// Whether the line before some byte is a tag of Helm: of some the parser knows only at the next line that they are no
-/// values. It may be a part of a text as well.
+/// Returns true if the line before some byte is a tag of Helm: the parser refuses some only at the next line. It may be
+/// a part of a text as well.
 fn may_be_helm_before(text: &str, start: usize) -> bool {
     let before = text.get(..start).unwrap_or_default().trim_end();
     let line = before.rsplit('\n').next().unwrap_or_default();
@@ -160,7 +161,7 @@ fn holds_tag_of_helm(line: &str) -> bool {
     tag.is_some_and(is_of_helm)
 }
 
-/// Whether a tag in braces is one of Helm, by how it begins.
+/// Returns true if a tag in braces is one of Helm, by its beginning.
 fn is_of_helm(tag: &str) -> bool {
     let inner = tag.trim_start_matches(BRACES.0);
     let inner = inner.trim_start_matches('-').trim_start();
@@ -224,7 +225,7 @@ fn first_null_of_ytt(
     }
 }
 
-/// Where ytt stands behind some byte, with nothing but blanks and ends of lists and objects before it.
+/// Returns the place of ytt behind some byte, with only blanks and ends of lists and objects before it.
 fn ytt_behind(document: &Document, end: usize) -> Option<SourceSpan> {
     let text = &document.source.text;
     let gap = text.get(end..)?.bytes().take(WIDEST_GAP);

@@ -51,14 +51,14 @@ impl Boundary {
         &self.root
     }
 
-    /// Whether a folder is the outermost one.
+    /// Returns true if a folder is the outermost one.
     pub(crate) fn is_at(&self, folder: &Path) -> bool {
         folder
             .canonicalize()
             .is_ok_and(|folder| folder == self.root)
     }
 
-    /// Whether a path leads nowhere else. What git keeps is no part of a repository: that may be passwords.
+    /// Returns true if a path does not lead out. The data of git is no part of a repository: it may hold passwords.
     pub(crate) fn contains(&self, path: &Path) -> bool {
         let is_below = |path: PathBuf| {
             let below = path.strip_prefix(&self.root);
@@ -67,8 +67,8 @@ impl Boundary {
         target(path).is_ok_and(is_below)
     }
 
-    /// True if a folder that was found in another one is entered: not if it is a link back to one above it, nor if it leads out, as
-    /// those of Bazel and Nix do to what they have built. The latter is noted on standard error.
+    /// Returns true if a folder found in another one is entered: not if it is a link back to one above it, nor if it
+    /// leads out, as the links of Bazel and Nix to their build results do. The latter is noted on standard error.
     pub(crate) fn enters(&self, folder: &Path) -> anyhow::Result<bool> {
         if !folder.is_symlink() {
             return Ok(true);
@@ -93,7 +93,7 @@ impl Boundary {
         )
     }
 
-    /// The same of one that was found in a folder which does not.
+    /// Refuses such a path that was found in a folder which does not lead out.
     pub(crate) fn check_link(&self, path: &Path) -> anyhow::Result<()> {
         if path.is_symlink() {
             return self.check_found(path);
@@ -125,7 +125,7 @@ impl Boundary {
         );
     }
 
-    /// Writes a file in place of what has its name: of a link, and not of what that leads to.
+    /// Writes a file. It replaces a link of that name, not the target of the link.
     pub(crate) fn write(&self, path: &Path, text: &str) -> anyhow::Result<()> {
         self.check_found(folder_of(path))?;
         replace(path, text)
@@ -156,7 +156,7 @@ fn folder_of(path: &Path) -> &Path {
     folder.unwrap_or(Path::new("."))
 }
 
-/// Writes a file in place of what has its name: of a link, and not of what that leads to.
+/// Writes a file. It replaces a link of that name, not the target of the link.
 pub(crate) fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
     let unwritable = || format!("{} cannot be written", path.display());
     let name = path.file_name().with_context(unwritable)?;
@@ -172,13 +172,13 @@ pub(crate) fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
         .with_context(unwritable)
 }
 
-/// A file that was not there before, be it as a link.
+/// Writes a new file. Fails if the name exists, even as a link.
 fn write_new(path: &Path, text: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
     file.write_all(text.as_bytes())
 }
 
-/// A path without links and `..`, also of what is not there yet.
+/// Returns a path without links and `..`, even if it does not exist yet.
 fn target(path: &Path) -> io::Result<PathBuf> {
     let path = match path {
         path if path.as_os_str().is_empty() => Path::new("."),

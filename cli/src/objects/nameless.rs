@@ -7,10 +7,10 @@ use crate::{
     source::{Content, Document, Node},
 };
 
-/// Where an object has its name.
+/// Path to the name of an object.
 const NAME: [&str; 2] = ["metadata", "name"];
 
-/// What is wrong with the name of an object that has none. What else is wrong with it is said once it has one.
+/// Returns the finding about an object without a name. Its other faults are reported once it has one.
 pub(super) fn check(document: &Document) -> Option<Finding> {
     if !document.name().is_empty() {
         return None;
@@ -50,7 +50,7 @@ fn shown(content: &Content) -> String {
     }
 }
 
-/// What to do about a number or a truth value, as it is written.
+/// Returns the cure of a number or a truth value, as it is written.
 fn in_quotes(document: &Document, content: &Content, node: Option<&Node>) -> Option<String> {
     let written = document.place(&node?.span).text().trim().to_owned();
     let is_scalar = matches!(content, Content::Scalar(_));
