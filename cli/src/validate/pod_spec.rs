@@ -1,4 +1,5 @@
-//! Pods of runs, and what profiles merge into them: faults that no schema has, and that the API server or the node refuses or no author means.
+//! Pods of runs, and the parts that profiles merge into them: faults that no schema covers, and that the API server or
+//! the node refuses or no author means.
 //!
 //! Each file has the rules of one family. A rule looks at one [`Pod`] and knows nothing of files.
 
@@ -67,7 +68,7 @@ impl Fault {
         }
     }
 
-    /// The same, of two places together.
+    /// Adds a second place, which makes the fault only together with the first.
     fn with(self, other: &Part<'_>) -> Self {
         let with = Some(other.at.clone());
         Self { with, ..self }
@@ -110,7 +111,7 @@ fn is_merged(run: &Value) -> bool {
     kinds::known_fields_of(run).is_some_and(|known| known.pod_template.is_some())
 }
 
-/// The rules do not look at what is refused for its size.
+/// Returns true if a value is larger. The rules skip values that are refused for their size.
 fn is_larger(value: &Value, bytes: usize) -> bool {
     value.to_string().len() > bytes
 }
@@ -129,7 +130,7 @@ fn of_pods(
     faults
 }
 
-/// The pods of a rendered run, where a tag gives what is wrong.
+/// Returns the findings about the pods of a rendered run, as far as a tag gives the faulty part.
 pub(super) fn in_run(
     objects: &Objects,
     document: &Document,

@@ -1,4 +1,4 @@
-//! Words of which Kubernetes knows a few, and its schemas say none.
+//! Fields with a few allowed words that the schemas of Kubernetes do not list.
 
 use cartouche_language::suggestion;
 
@@ -7,7 +7,7 @@ use super::{Fault, Part, Pod};
 /// A field and what it may be.
 type Choice = (&'static [&'static str], &'static [&'static str]);
 
-/// A medium of one size of pages begins so.
+/// Prefix of a medium with one size of pages.
 const HUGE_PAGES: &str = "HugePages-";
 const PROTOCOLS: &[&str] = &["TCP", "UDP", "SCTP"];
 const OF_CONTAINER: [Choice; 2] = [
@@ -94,7 +94,7 @@ fn refused(part: &Part<'_>, of: &str, (path, allowed): Choice) -> Option<Fault> 
     Some(Fault::refused(&field, message, "no pod has this", help))
 }
 
-/// A toleration of whatever value that names one.
+/// Finds a toleration of any value that names a value.
 fn with_value(toleration: &Part<'_>) -> Option<Fault> {
     let value = toleration
         .get("value")

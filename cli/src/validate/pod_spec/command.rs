@@ -104,7 +104,7 @@ fn without_quotes(script: &str) -> &str {
     within('"').or_else(|| within('\'')).unwrap_or(script)
 }
 
-/// A word that a shell takes otherwise than it is meant.
+/// Finds a word that a shell reads otherwise than it is meant.
 fn of_a_shell(shell: &str, given: &[&Part<'_>]) -> Option<Fault> {
     let texts: Option<Vec<&str>> = given.iter().map(|word| word.text()).collect();
     let texts = texts?;
@@ -127,7 +127,7 @@ fn of_a_shell(shell: &str, given: &[&Part<'_>]) -> Option<Fault> {
         || [". ", "source "]
             .iter()
             .any(|reading| script.starts_with(reading));
-    // The first word behind a script is the name that it has in messages.
+    // The first word behind a script is its name in messages.
     let is_name = |word: &str| {
         !word.contains(char::is_whitespace) && (["-", "--"].contains(&word) || !is_option(word))
     };
@@ -164,7 +164,7 @@ fn is_variable(name: &str) -> bool {
         && name.bytes().all(is_part)
 }
 
-/// `$(NAME)` where env has one that is nearly called so, of containers that nothing else gives variables.
+/// Finds `$(NAME)` if env has a variable with a similar name, in containers that get variables from nothing else.
 pub(super) fn misspelt_variables(pod: &Pod<'_>) -> Vec<Fault> {
     let containers = pod.containers.iter().filter(|_| pod.spec.is_some());
     containers.flat_map(in_container).collect()

@@ -45,7 +45,7 @@ pub(super) fn check(container: &Part<'_>) -> Vec<Fault> {
     faults
 }
 
-/// True if the value of a variable has that of another in it: the one that stands before it.
+/// Returns true if the value of a variable refers to another one.
 fn reads(variable: &Part<'_>, name: &str) -> bool {
     let value = variable.value.get("value").and_then(Value::as_str);
     value.is_some_and(|value| value.contains(&format!("$({name})")))
@@ -83,7 +83,7 @@ fn sources(variable: &Part<'_>, name: &str) -> Option<Fault> {
         ));
     }
     let mut members = from.members();
-    // A null takes away what a profile is merged into.
+    // A null removes the member that a profile is merged into.
     members.retain(|(_, member)| !member.value.is_null());
     let is_known = |key: &str| SOURCES.contains(&key);
     // A misspelt one is an unknown field.

@@ -39,7 +39,7 @@ fn wrong(image: &str) -> Option<(&'static str, String)> {
     let path = path_of(image);
     let lower = path.to_lowercase();
     (lower != path).then(|| {
-        // Case says nothing in the name of a registry.
+        // Case does not matter in the name of a registry.
         let end = image.find(path).unwrap_or_default() + path.len();
         let (name, tag) = image.split_at(end);
         let meant = name.to_lowercase() + tag;
@@ -47,7 +47,7 @@ fn wrong(image: &str) -> Option<(&'static str, String)> {
     })
 }
 
-/// True for a name with a dot, a port or upper-case letters: no part of a path has these, but the last its tag.
+/// Returns true for a first part that names a registry: it has a dot, a port or upper-case letters, or is `localhost`.
 fn is_registry(first: &str) -> bool {
     first.contains(['.', ':']) || first == "localhost" || first != first.to_lowercase()
 }

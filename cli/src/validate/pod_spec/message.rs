@@ -1,8 +1,8 @@
-//! The path to which a container writes its last words, and the path at which they are read.
+//! The path to which a container writes its termination message, and the path at which it is read.
 
 use super::{Fault, Part};
 
-/// The path without a word of the container.
+/// The default path.
 const DEFAULT: &str = "/dev/termination-log";
 
 pub(super) fn check(container: &Part<'_>) -> Vec<Fault> {

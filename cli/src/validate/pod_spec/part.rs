@@ -31,7 +31,7 @@ impl<'a> Part<'a> {
             .try_fold(self.clone(), |part, key| part.get(key))
     }
 
-    /// The elements of the list at a key: none if there is no such list.
+    /// Returns the elements of the list at a key, or none if there is no such list.
     pub(super) fn items(&self, key: &str) -> Vec<Self> {
         let Some(list) = self.get(key) else {
             return Vec::new();
@@ -50,7 +50,7 @@ impl<'a> Part<'a> {
             .collect()
     }
 
-    /// The text, if nothing fills a part of it in.
+    /// Returns the text, if it holds no placeholders.
     pub(super) fn text(&self) -> Option<&'a str> {
         self.value.as_str().filter(|text| is_literal(text))
     }

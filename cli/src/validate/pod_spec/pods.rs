@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::Part;
 
-/// A pod, as far as an object says it.
+/// A pod, as far as an object describes it.
 pub(super) struct Pod<'a> {
     /// Its spec, if it is written as Kubernetes writes it.
     pub(super) spec: Option<Part<'a>>,
@@ -47,7 +47,7 @@ impl<'a> Pod<'a> {
     }
 }
 
-/// True if what stands at a key is no list.
+/// Returns true if the value at a key is no list.
 fn is_unread(part: &Part<'_>, key: &str) -> bool {
     let value = part.value.get(key);
     value.is_some_and(|value| !value.is_array() && !value.is_null())
@@ -147,7 +147,7 @@ fn workflow<'a>(root: &Part<'a>) -> Vec<Pod<'a>> {
         let set = template.get("containerSet");
         containers.extend(set.iter().flat_map(|set| set.items("containers")));
         let mut volumes = template.items("volumes");
-        // One of the template hides that of the workflow.
+        // A volume of the template hides that of the workflow.
         let own: BTreeSet<&str> = volumes.iter().filter_map(Part::name).collect();
         let outer = spec.items("volumes").into_iter();
         volumes.extend(outer.filter(|it| it.name().is_none_or(|name| !own.contains(name))));

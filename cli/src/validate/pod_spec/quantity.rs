@@ -34,13 +34,13 @@ impl Quantity<'_> {
         self.number * factor.map_or(1.0, |(_, factor)| *factor)
     }
 
-    /// True if it is more, and not the same in another way of writing.
+    /// Returns true if it is more, and not the same in another notation.
     pub(super) fn is_more_than(&self, other: &Self) -> bool {
         self.amount() > other.amount() * (1.0 + 1e-9)
     }
 }
 
-/// Reads a quantity; nothing of what is none.
+/// Reads a quantity, or returns `None` if it is not one.
 pub(super) fn read(value: &Value) -> Option<Quantity<'_>> {
     let text = match value {
         Value::Number(number) => {

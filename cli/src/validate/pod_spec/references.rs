@@ -1,7 +1,7 @@
-//! Objects that pods name, where one of nearly that name is among the files.
+//! Objects that pods name, if one with a similar name is among the files.
 //!
-//! Only a cluster knows which objects there are: a name that is like none of the files gives no finding, nor does one that any
-//! other object of the files has in a text, which may make it.
+//! Only a cluster knows which objects there are. A name that is like none of the files gives no finding, nor does one
+//! that any other object of the files has in a text, since that object may make it.
 
 use std::{
     cell::OnceCell,
@@ -36,7 +36,7 @@ struct Reference<'a> {
 }
 
 impl<'a> Reference<'a> {
-    /// Nothing for an object that the pod can do without.
+    /// Returns `None` for an object that the pod can do without.
     fn new(kind: &'static str, part: &Part<'a>, name: &str) -> Option<Self> {
         let is_optional = part.value.get("optional") == Some(&Value::Bool(true));
         let name = part.get(name).filter(|_| !is_optional)?;
@@ -53,7 +53,7 @@ struct Files<'a> {
     texts: OnceCell<BTreeSet<&'a str>>,
 }
 
-/// Without namespaces, or with one that is not known, each one counts.
+/// Returns the faults in the references of pods. Without namespaces, or with an unknown one, every namespace counts.
 pub(super) fn check(
     objects: &Objects,
     pods: &[Pod<'_>],

@@ -7,11 +7,11 @@ use super::{Fault, Part, quantity};
 /// Resources whose names have no domain.
 const KNOWN: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 const HUGE_PAGES: &str = "hugepages-";
-/// No process has room in less memory.
+/// Least memory that a process can run in.
 const LEAST_MEMORY: f64 = 1_048_576.0;
-/// A request of less is meant in another unit.
+/// Fewest bytes of a request: a smaller one is meant in another unit.
 const LEAST_BYTES: f64 = 4096.0;
-/// No node has as many.
+/// More cores than any node has.
 const MOST_CORES: f64 = 2048.0;
 /// Tekton has them under another name since v1.
 const FIELDS: [&str; 2] = ["resources", "computeResources"];
@@ -56,7 +56,7 @@ fn unknown(name: &str, amount: &Part<'_>) -> Option<Fault> {
     ))
 }
 
-/// Amounts that no author means.
+/// Finds amounts that no author means.
 fn unlikely(name: &str, amount: &Part<'_>, least: f64) -> Option<Fault> {
     let quantity = quantity::read(amount.value)?;
     let value = quantity.amount();

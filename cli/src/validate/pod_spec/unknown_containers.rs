@@ -1,4 +1,4 @@
-//! Containers that a profile speaks of, and no template of the files has.
+//! Containers that a profile names and that no template of the files has.
 
 use std::collections::BTreeSet;
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Fault, Part, Pod, is_merged, pods};
 use crate::{objects::Objects, source::Document, template_file};
 
-/// Volumes that the cluster adds to pods begin so.
+/// Prefix of the volumes that the cluster adds to pods.
 const ADDED: &str = "kube-api-access-";
 
 /// The sources of volumes that are in use.
@@ -105,7 +105,7 @@ fn same_path(container: &Part<'_>) -> Vec<Fault> {
     faults
 }
 
-/// Mounts of volumes that there are not.
+/// Finds mounts of volumes that do not exist.
 pub(super) fn mounts(pod: &Pod<'_>, brought: &Brought<'_>) -> Vec<Fault> {
     let Some(mut known) = pod.volume_names() else {
         return Vec::new();
@@ -165,7 +165,7 @@ pub(super) fn not_brought(objects: &Objects, profile: &Document, pod: &Pod<'_>) 
         .collect()
 }
 
-/// The templates that all rules of a profile name; nothing if there is a rule for any template.
+/// Returns the templates that the rules of a profile name, or `None` if there is a rule for any template.
 fn templates_of(profile: &Document) -> Option<BTreeSet<&str>> {
     let rules = profile.value.pointer("/spec/rules")?.as_array()?;
     let mut names = BTreeSet::new();
