@@ -63,7 +63,7 @@ use crate::{
     objects::{self, Objects, PROFILE, RUNNABLE, TEMPLATE},
 };
 
-/// The finding where everything was read and nothing of it is to be checked: most often the path is wrong.
+/// Returns the finding if everything was read and nothing of it can be checked: most often the path is wrong.
 pub(crate) fn nothing_to_check(objects: &Objects, paths: &[PathBuf]) -> Option<Finding> {
     let ours = [&objects.templates, &objects.runnables, &objects.profiles];
     if !objects.findings.is_empty() || ours.iter().any(|found| !found.is_empty()) {
@@ -96,7 +96,7 @@ pub(crate) fn nothing_to_check(objects: &Objects, paths: &[PathBuf]) -> Option<F
     Some(Finding::error(Rule::Unchecked, message).help(help))
 }
 
-/// Takes away the warnings of a template that are errors of one of its Runnables, in the same words.
+/// Removes the warnings of a template that are errors of one of its Runnables, in the same words.
 fn without_repeated(warned: &mut Vec<Finding>, of_pairs: &[Finding]) {
     let is = |finding: &Finding, severity: Severity| {
         (finding.severity, finding.rule) == (severity, Rule::FieldType)
@@ -114,7 +114,7 @@ fn without_repeated(warned: &mut Vec<Finding>, of_pairs: &[Finding]) {
     });
 }
 
-/// All that is wrong with some objects, in order.
+/// Returns all findings about some objects, in order.
 pub(crate) fn validate(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding> {
     let mut findings = objects.findings.clone();
     findings.extend(objects::duplicates(&objects.templates));
@@ -153,7 +153,7 @@ pub(crate) fn validate(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding>
     findings.extend(chains::check(objects));
     findings.extend(sinks::shared(objects));
     findings.extend(profile::check(objects, knowledge));
-    // What is wrong for every Runnable is not said again for each.
+    // A fault for every Runnable is not repeated for each.
     let known = ErrorPlaces::of(&findings);
     of_pairs.retain(|finding| !known.are_within(finding));
     without_repeated(&mut findings, &of_pairs);

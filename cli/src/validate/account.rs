@@ -1,4 +1,4 @@
-//! The account of a Runnable: what the controller says of one that can be no ServiceAccount is said of files as well.
+//! The account of a Runnable: a name that can be no ServiceAccount is reported in the words of the controller.
 
 use cartouche_protocol::diagnosis::Diagnosis;
 

@@ -1,7 +1,7 @@
 //! Values that break the text that they are put into: JSON, YAML or a script.
 //!
-//! A tag in a longer text puts its value there as it is. In JSON and YAML the text is read twice, with numbers in the place of
-//! the tags and with the values: a value that makes something else of it than itself in its place breaks it.
+//! A tag in a longer text puts its value there as it is. In JSON and YAML the text is read twice, with numbers in the
+//! place of the tags and with the values. A value breaks the text if it changes more of it than its own place.
 
 mod shell;
 
@@ -21,7 +21,7 @@ use crate::{
 /// Stands for the first tag of a text, and the next numbers for the next ones. Hardly a text holds it.
 const FIRST: u64 = 731_099_000;
 
-/// What a text is, as far as that can be told.
+/// Format of a text, as far as it can be recognized.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Format {
     Json,
@@ -111,8 +111,8 @@ impl Check<'_> {
         }
     }
 
-    /// The tags of a text with their values; nothing if it is one tag, if a value is not known, or if one is a reference to a
-    /// Secret, which is told as such.
+    /// Returns the tags of a text with their values. `None` if it is one tag, if a value is not known, or if one is a
+    /// reference to a Secret, which is reported separately.
     fn filled(&self, text: &str) -> Option<Vec<Filled>> {
         let tags = syntax::tags(text).into_iter();
         let filled = tags.map(|tag| {
@@ -194,7 +194,7 @@ fn number(index: usize) -> String {
     (FIRST + u64::try_from(index).unwrap_or_default()).to_string()
 }
 
-/// What a text is: an object or a list, once its tags are numbers. YAML has more than one line.
+/// Returns the format of a text that is an object or a list once its tags are numbers. YAML has more than one line.
 fn format_of(text: &str, filled: &[Filled]) -> Option<Format> {
     let plain = with(text, filled, None);
     let formats = [Format::Json, Format::Yaml].into_iter();
@@ -211,7 +211,7 @@ fn read(text: &str, format: Format) -> Option<Value> {
     }
 }
 
-/// True if one of the values makes something else of a text than itself in its place.
+/// Returns true if one of the values changes more of a text than its own place.
 fn breaks(text: &str, filled: &[Filled], format: Format, index: usize) -> bool {
     let Some(plain) = read(&with(text, filled, None), format) else {
         return false;
@@ -263,7 +263,8 @@ impl Place<'_> {
         text.replace(&self.number, &self.filled.value)
     }
 
-    /// True if that is what stands where a number stood alone. In YAML a text may be read as a number, or as true.
+    /// Returns true if that is the value at the place of a number that stood alone. In YAML a text may be read as a
+    /// number, or as true.
     fn is_value(&self, text: &str, valued: &Value) -> bool {
         match (self.format, valued) {
             (Format::Json, _) => serde_json::from_str::<Value>(text).is_ok_and(|it| it == *valued),

@@ -14,17 +14,17 @@ use crate::{
     template_file,
 };
 
-/// Whether it is a Runnable out of a file, that no controller has looked at.
+/// Returns true for a Runnable of a file that no controller has reconciled.
 pub(super) fn is_unfinished(selected: &Document) -> bool {
     selected.is_ours(RUNNABLE) && selected.value.get("status").is_none_or(Value::is_null)
 }
 
-/// Whether it is only the status of the selected object that is missing.
+/// Returns true if only the status of the selected object is missing.
 pub(super) fn reads_status(problem: &Diagnostic) -> bool {
     reads(problem, &["selected", "status"])
 }
 
-/// Whether it is of a tag that reads what is at these keys, or below.
+/// Returns true if the problem is about a tag that reads at these keys, or below.
 pub(super) fn reads(problem: &Diagnostic, keys: &[&str]) -> bool {
     let steps = problem.tag.as_deref().map(syntax::steps);
     steps.is_some_and(|steps| syntax::below(&steps, keys).is_some())

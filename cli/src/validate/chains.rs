@@ -1,4 +1,5 @@
-//! Runnables that stem from each other in a circle, by their outputs or by objects that these go to: none of them ever runs.
+//! Runnables that derive from each other in a cycle, by their outputs or by objects that these go to: none of them ever
+//! runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +13,7 @@ use crate::{
     source::{Document, Segment, SourceSpan},
 };
 
-/// Every cycle once, told of the member that is first by name.
+/// Returns one finding for each cycle, at the member that is first by name.
 pub(super) fn check(objects: &Objects) -> Vec<Finding> {
     let members: BTreeMap<SourceKey, Member<'_>> = objects
         .runnables
@@ -58,7 +59,7 @@ struct Member<'a> {
 
 /// An object that outputs go to.
 struct Write {
-    /// Where it is named.
+    /// Place of the reference.
     place: SourceSpan,
     /// Its name, as the file has it.
     shown: SourceKey,

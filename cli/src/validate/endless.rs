@@ -14,7 +14,7 @@ use crate::{
 };
 
 const ALWAYS: &str = "Always";
-/// A Job with this label is let go on by Kueue.
+/// Label of the Jobs that Kueue resumes.
 const QUEUE: &str = "kueue.x-k8s.io/queue-name";
 
 pub(super) fn check(document: &Document, template: &Template) -> Vec<Finding> {
@@ -30,7 +30,7 @@ pub(super) fn check(document: &Document, template: &Template) -> Vec<Finding> {
     found.into_iter().flatten().collect()
 }
 
-/// A Pod whose containers are started again whenever they end, which is what happens where nothing is said.
+/// Finds a Pod whose containers are started again whenever they end, which is the default.
 fn restarted(document: &Document, template: &Template, body: &Node) -> Option<Finding> {
     const FIELD: &str = "restartPolicy";
     let (api_version, kind) = template.literal_kind()?;
@@ -63,7 +63,7 @@ fn restarted(document: &Document, template: &Template, body: &Node) -> Option<Fi
     Some(finding)
 }
 
-/// A Job that waits until it is let go on.
+/// Finds a Job that waits until it is resumed.
 fn suspended(document: &Document, template: &Template, body: &Node) -> Option<Finding> {
     let (api_version, kind) = template.literal_kind()?;
     let HealthFrom::Conditions { decisive, .. } = kinds::known_fields(api_version, kind)?.health
@@ -84,7 +84,7 @@ fn suspended(document: &Document, template: &Template, body: &Node) -> Option<Fi
     Some(finding)
 }
 
-/// A container that only follows a file or waits: no other begins after it, or the pod does not end.
+/// Finds a container that only follows a file or waits: no other begins after it, or the pod does not end.
 fn staying(document: &Document, template: &Template, body: &Node) -> Option<Finding> {
     let (api_version, kind) = template.literal_kind()?;
     let rule = kinds::known_fields(api_version, kind)?.restart_policy?;
@@ -141,7 +141,7 @@ fn words(container: &Node) -> Vec<&str> {
         [shell, option, script] if SHELLS.contains(&base(shell)) && is_of_script(option) => {
             let script = script.trim();
             let script = script.strip_prefix("exec ").unwrap_or(script);
-            // Of a script of several lines nothing is known.
+            // A script of several lines is not analysed.
             let line = if script.contains('\n') { "" } else { script };
             line.split_whitespace().collect()
         }
@@ -175,7 +175,7 @@ fn never_ends(words: &[&str]) -> bool {
     }
 }
 
-/// A Job that is removed before its end is seen.
+/// Finds a Job that is removed before the controller sees its end.
 fn removed_at_once(document: &Document, template: &Template, body: &Node) -> Option<Finding> {
     let (api_version, kind) = template.literal_kind()?;
     let ttl = body.at(&["spec", "ttlSecondsAfterFinished"])?;

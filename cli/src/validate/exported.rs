@@ -9,15 +9,15 @@ use crate::{
     template_file,
 };
 
-/// Those that hold the uid of a Job, which no author knows before.
+/// Ending of the labels with the uid of a Job, which no author knows in advance.
 const UID: &str = "controller-uid";
-/// Those that hold its name.
+/// Ending of the labels with its name.
 const NAME: &str = "job-name";
-/// Volumes of service account tokens that the cluster adds to pods begin so.
+/// Prefix of the volumes of service account tokens that the cluster adds to pods.
 const TOKEN_VOLUME: &str = "kube-api-access-";
-/// What older clusters write before the characters by which one such volume differs from another.
+/// Text that older clusters write before the random characters in the name of such a volume.
 const OLD_TOKEN_VOLUME: &str = "-token-";
-/// So many of these characters there are.
+/// Number of these characters.
 const RANDOM: usize = 5;
 /// Fields that an object has only after it was created.
 const GIVEN: [&[&str]; 3] = [
@@ -26,7 +26,7 @@ const GIVEN: [&[&str]; 3] = [
     &["status"],
 ];
 
-/// What is wrong with the fields of such a template.
+/// Returns the findings about fields that a cluster has set.
 pub(super) fn check(document: &Document) -> Vec<Finding> {
     let Some(body) = template_file::body(document) else {
         return Vec::new();
@@ -69,14 +69,14 @@ fn fixed_name(body: &Node) -> Option<&str> {
     name.filter(|name| !syntax::may_hold_tags(name))
 }
 
-/// Whether something shows that a template was an object of a cluster.
+/// Returns true if a field shows that a template was an object of a cluster.
 fn is_exported(body: &Node) -> bool {
     GIVEN.iter().any(|keys| body.at(keys).is_some())
 }
 
 fn pod(document: &Document, body: &Node) -> Vec<Finding> {
     let mut findings = Vec::new();
-    // Else it may be meant.
+    // The author of any other object may mean it.
     if is_exported(body) && is_given(body, &["spec", "nodeName"]) {
         findings.push(set_by_cluster(
             document,
@@ -92,7 +92,7 @@ fn pod(document: &Document, body: &Node) -> Vec<Finding> {
 }
 
 fn service(document: &Document, body: &Node) -> Vec<Finding> {
-    // Else the address may be meant.
+    // The author of any other object may mean the address.
     if !is_exported(body) {
         return Vec::new();
     }
@@ -110,7 +110,7 @@ fn service(document: &Document, body: &Node) -> Vec<Finding> {
     findings.collect()
 }
 
-/// Whether a field has a value that is no tag.
+/// Returns true if a field has a value that is no tag.
 fn is_given(body: &Node, keys: &[&str]) -> bool {
     let node = body.at(keys);
     node.is_some_and(|node| {
@@ -127,7 +127,7 @@ fn set_by_cluster(document: &Document, keys: &[&str], kind: &str, by: &str) -> F
         .help(OTHERS)
 }
 
-/// What to do about such a field.
+/// Cure of such a field.
 const OTHERS: &str =
     "leave out what the cluster has put into an object: a template has what its author wrote";
 
@@ -135,7 +135,7 @@ fn key(document: &Document, keys: &[&str]) -> SourceSpan {
     document.place_of_key(&[&["spec", "template"], keys].concat())
 }
 
-/// Labels of another Job, which has not this name of its own; names alone only where they are refused.
+/// Finds labels of another Job than the one with this name. Labels with names alone count only where they are refused.
 fn labels(
     document: &Document,
     body: &Node,
@@ -160,7 +160,7 @@ fn labels(
     Some(finding.help(OTHERS))
 }
 
-/// The token of another pod. It works, but the cluster would add one by itself, of the account of this pod.
+/// Finds the token of another pod. It works, but the cluster would add one by itself, of the account of this pod.
 fn token_volume(document: &Document, body: &Node) -> Option<Finding> {
     let volumes = body.at(&["spec", "volumes"])?.items();
     let name = |volume: &Node| {
@@ -187,7 +187,7 @@ fn token_volume(document: &Document, body: &Node) -> Option<Finding> {
     Some(finding.help(OTHERS))
 }
 
-/// Whether a volume of this name is a token as older clusters add it: of a Secret that is called as the volume is.
+/// Returns true if a volume of this name is a token as older clusters add it: of a Secret with the same name.
 fn is_old_token(volume: &Node, name: &str) -> bool {
     let secret = volume.at(&["secret", "secretName"]).and_then(Node::text);
     let random = name.rsplit_once(OLD_TOKEN_VOLUME).map(|(_, end)| end);

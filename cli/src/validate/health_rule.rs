@@ -1,5 +1,5 @@
-//! What of a healthRule no run of a kind can meet, as the schema of that kind says. Of the kinds that are known without one,
-//! the engine says it.
+//! Parts of a healthRule that no run of a kind can meet, by the schema of that kind. For kinds that are known without a
+//! schema, the engine reports them.
 
 use cartouche_engines::kinds;
 use cartouche_language::{suggestion, syntax};
@@ -32,7 +32,7 @@ pub(super) fn check(document: &Document, template: &Template, known: &KindSchema
     };
     match document.root.at(&["spec", "healthRule"]) {
         Some(rule) => checked.rule(rule),
-        // Of a kind of Kubernetes the engine says it.
+        // The engine reports it for a kind of Kubernetes.
         None if known.built_in => Vec::new(),
         None => Vec::from_iter(checked.without_rule()),
     }

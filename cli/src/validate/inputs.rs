@@ -1,4 +1,4 @@
-//! What inputs a template declares, what its tags read of them, and what a Runnable gives.
+//! Checks the inputs that a template declares against those that its tags read and that a Runnable gives.
 
 use std::slice;
 
@@ -25,9 +25,9 @@ use crate::{
     template_file::{self, PlacedTag},
 };
 
-/// How many steps lead from the Runnable to its inputs.
+/// Number of steps from the Runnable to its inputs.
 const TO_INPUTS: usize = 2;
-/// What to do where nothing better is known.
+/// Cure if nothing better is known.
 const CORRECT: &str = "correct it in the Runnable, or inputSchema in the template";
 
 /// An input of a Runnable that does not fit.
@@ -72,7 +72,7 @@ pub(super) fn misfit(
     })
 }
 
-/// What to do about an input that does not fit, at the end of these steps of the Runnable.
+/// Returns the cure of an input that does not fit, at the end of these steps of the Runnable.
 fn misfit_help(problem: &Diagnostic, steps: &[Segment], runnable: &Document) -> String {
     let kind = &problem.kind;
     let is_of_value = matches!(
@@ -105,14 +105,14 @@ fn misfit_help(problem: &Diagnostic, steps: &[Segment], runnable: &Document) -> 
     }
 }
 
-/// The same of one that another object gives, as the controller says it.
+/// Returns the cure of an input that another object gives, in the words of the controller.
 fn sourced_help(problem: &Diagnostic, steps: &[Segment], runnable: &Document) -> Option<String> {
     let source = source_of(runnable, steps)?;
     let faults = Fault::all_with(slice::from_ref(problem), &[source]);
     faults.into_iter().find_map(|fault| fault.cure)
 }
 
-/// The same of one that the template does not take.
+/// Returns the cure of an input that the template does not take.
 fn unknown_help(kind: &DiagnosticKind, steps: &[Segment]) -> String {
     let hint = match (kind, steps.last()) {
         (DiagnosticKind::UnknownInput { known }, Some(Segment::Key(key))) => {
@@ -155,7 +155,7 @@ pub(super) fn check(template: &Document, draft: &Draft) -> Vec<Finding> {
         .problems()
         .iter()
         .filter(|problem| is_of_schema(problem));
-    // What is required, or declared at all, is hardly what stands there if the keyword for it is wrong.
+    // With a wrong keyword, the file hardly says what is required or declared.
     let is_sound = of_schema.clone().next().is_none();
     let is_misread = of_schema.any(|problem| {
         matches!(problem.kind, DiagnosticKind::UnknownKeyword { .. })

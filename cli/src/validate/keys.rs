@@ -1,4 +1,4 @@
-//! Keys without quotes that kubectl takes for something else than text.
+//! Keys without quotes that kubectl reads as something else than text.
 
 use crate::{
     finding::{Finding, Rule, Severity},
@@ -12,7 +12,7 @@ pub(crate) fn check(document: &Document) -> Vec<Finding> {
     findings
 }
 
-/// The same for those who show what comes of it all the same.
+/// Returns these findings as warnings, for commands that show the result all the same.
 pub(crate) fn warnings(document: &Document) -> Vec<Finding> {
     let mut findings = check(document);
     for finding in &mut findings {

@@ -40,7 +40,7 @@ pub(super) fn check_own(document: &Document) -> Vec<Finding> {
     findings.collect()
 }
 
-/// What the API server would refuse of an object, whatever its schema says.
+/// Returns the parts of an object that the API server would refuse regardless of its schema.
 pub(super) fn check(object: &Value) -> Vec<Refused> {
     let mut refused = Vec::new();
     let metadata = object.get("metadata");
@@ -68,7 +68,7 @@ pub(super) fn check(object: &Value) -> Vec<Refused> {
     refused
 }
 
-/// What is wrong with the key of a label, if something is.
+/// Returns the fault of the key of a label, if it has one.
 pub(super) fn label_key(at: Vec<Segment>, key: &str) -> Option<Refused> {
     const ALLOWED: &str = "keys of labels have at most 63 letters, digits, -, _ and ., and begin and end with a letter or digit; a DNS name and a slash may stand before";
     (!is_label_key(key)).then(|| Refused {
@@ -79,7 +79,7 @@ pub(super) fn label_key(at: Vec<Segment>, key: &str) -> Option<Refused> {
     })
 }
 
-/// What is wrong with the value of a label, if something is.
+/// Returns the fault of the value of a label, if it has one.
 pub(super) fn label_value(at: Vec<Segment>, key: &str, text: &str) -> Option<Refused> {
     const ALLOWED: &str = "values of labels have at most 63 letters, digits, -, _ and ., and begin and end with a letter or digit";
     (!is_label_value(text)).then(|| Refused {
@@ -101,7 +101,7 @@ fn help(name: &str) -> String {
         .to_owned()
 }
 
-/// What a name may be, or what it may begin with.
+/// Returns true for a valid name, or for a valid beginning of one.
 pub(crate) fn is_subdomain(name: &str, is_prefix: bool) -> bool {
     // The part that is added ends the name.
     if is_prefix {

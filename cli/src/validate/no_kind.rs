@@ -1,4 +1,4 @@
-//! A template that says no apiVersion, no kind or neither.
+//! A template that lacks apiVersion, kind or both.
 
 use cartouche_language::{Diagnostic, DiagnosticKind, suggestion};
 
@@ -11,7 +11,7 @@ use crate::{
 
 const FIELDS: [&str; 2] = ["apiVersion", "kind"];
 
-/// True for what is said of one of the two fields.
+/// Returns true if the problem is about one of the two fields.
 pub(super) fn is_of(problem: &Diagnostic) -> bool {
     matches!(problem.kind, DiagnosticKind::NoKind { .. })
 }

@@ -10,7 +10,8 @@ use crate::{
     template_file,
 };
 
-/// What is said of one, with the input that gives it; nothing where it is known only on a cluster, or stands in the template.
+/// Returns the finding about one, at the input that gives it. `None` if the value is known only on a cluster, or stands
+/// in the template.
 pub(super) fn finding(
     document: &Document,
     runnable: &Document,
@@ -43,7 +44,8 @@ pub(super) fn finding(
     )
 }
 
-/// The steps from the Runnable to what a tag reads for a place of the template; that place may lie in what the tag gives.
+/// Returns the steps from the Runnable to the value that a tag reads for a place of the template; that place may lie in
+/// the value.
 fn given_at(document: &Document, tag: &str, at: &[Segment]) -> Option<Vec<Segment>> {
     let steps = syntax::whole_steps(tag)?;
     let steps = syntax::below(&steps, &["runnable"])?;

@@ -55,7 +55,7 @@ pub(super) fn check(objects: &Objects, runnable: &Document) -> Vec<Finding> {
     findings
 }
 
-/// True if the template gives a default; or declares it in such a way that this is said of the template.
+/// Returns true if the template gives a default, or if its declaration is reported for the template itself.
 fn may_be_missing(template: &Document, name: &str) -> bool {
     let Some(schema) = template.value.pointer("/spec/inputSchema") else {
         return false;

@@ -26,7 +26,7 @@ pub(super) fn check(document: &Document, draft: &Draft, kind: &KindSchema) -> Ve
     let mut findings = Vec::new();
     let outputs = document.root.at(&["spec", "outputs"]);
     for entry in outputs.map(Node::entries).unwrap_or_default() {
-        // What is no path at all is said already, and the message is not in the run as it is read here.
+        // An invalid path is reported already, and the termination message is not in the run as it is read here.
         let is_refused = refused.contains(&&*Segment::keys(["outputs", &entry.key]));
         if !is_refused && !reads_termination_message(draft.template(), &entry.value) {
             let what = format!("the output '{}'", entry.key);

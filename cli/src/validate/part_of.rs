@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::source::{Document, Segment};
 
-/// The cure where a tag takes a part of what stands at some steps of the Runnable, if that is no object.
+/// Returns the cure if a tag takes a part of a value at some steps of the Runnable that is no object.
 pub(super) fn cure(runnable: &Document, above: &[Segment], step: &PathStep) -> Option<String> {
     let key = step.key()?;
     match Segment::value_at(above, &runnable.value)? {
@@ -30,7 +30,7 @@ pub(super) fn cure(runnable: &Document, above: &[Segment], step: &PathStep) -> O
     }
 }
 
-/// True if inputs are given in such a way that none can be read: their schema says so.
+/// Returns true if the inputs cannot be read at all: the schema check reports that.
 pub(super) fn inputs_are_unread(runnable: &Document) -> bool {
     let inputs = runnable.value.pointer("/spec/inputs");
     inputs.is_some_and(|inputs| !inputs.is_object() && !inputs.is_null())

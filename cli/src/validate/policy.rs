@@ -1,4 +1,4 @@
-//! What a Runnable and its template ask for beside what is run: by the same function as the controller.
+//! Policies that a Runnable and its template ask for, checked by the function of the controller.
 
 use cartouche_crds::{Backoff, Retry, Start, duration};
 use cartouche_engines::kinds::{self, Cancel};
@@ -14,7 +14,7 @@ use crate::{
     source::{Content, Document, Node, SourceSpan},
 };
 
-/// Where durations stand in a Runnable, and in a template.
+/// Paths of durations in a Runnable and in a template.
 const DURATIONS: [&[&str]; 4] = [
     &["spec", "retry", "backoff", "initial"],
     &["spec", "retry", "backoff", "max"],
@@ -22,7 +22,8 @@ const DURATIONS: [&[&str]; 4] = [
     &["spec", "start", "debounce"],
 ];
 
-/// What one of them asks for, and nobody can give. What its schema says already is told once.
+/// Returns the findings about policies in one of them that cannot be met. Faults that its schema reports are not
+/// repeated.
 pub(super) fn check(document: &Document, is_template: bool) -> Vec<Finding> {
     let (own, general) = if is_template {
         (Asks::default(), asks(document))
@@ -36,8 +37,8 @@ pub(super) fn check(document: &Document, is_template: bool) -> Vec<Finding> {
     findings.chain(others).collect()
 }
 
-/// Adds what is told here, or of sources, to what the schema says, and takes away what that says of the same value, which
-/// is less than a sentence.
+/// Adds these findings, or those about sources, to those of the schema, and removes the type errors of the schema at
+/// the same places, which say less.
 pub(super) fn added_to(mut shape: Vec<Finding>, told: Vec<Finding>) -> Vec<Finding> {
     let span = |finding: &Finding| finding.place.as_ref().map(|place| place.span.clone());
     let spans: Vec<_> = told.iter().map(span).collect();
@@ -46,7 +47,7 @@ pub(super) fn added_to(mut shape: Vec<Finding>, told: Vec<Finding>) -> Vec<Findi
     shape
 }
 
-/// What cannot go with a name that is the same for all runs.
+/// Returns the finding about a policy that is not possible with a fixed name for all runs.
 pub(super) fn check_name(
     runnable: Option<&Document>,
     template: &Document,
@@ -74,7 +75,8 @@ pub(super) fn check_name(
     })
 }
 
-/// A timeout that nobody knows how to keep, or runs that nobody knows how to replace. `body` is what the template makes.
+/// Finds a timeout, or a replacement of runs, if runs of the kind cannot be stopped. `body` is the object that the
+/// template makes.
 pub(super) fn check_stop(
     runnable: Option<&Document>,
     template: &Document,
@@ -93,7 +95,7 @@ pub(super) fn check_stop(
     if is_tagged || !works || policy.way_to_stop(of_run, Some(of_run)).is_some() {
         return None;
     }
-    // Told once: of the template, if it says so itself.
+    // Reported once: for the template, if it asks for it itself.
     let (path, what): (&[&str], _) = match policy.timeout {
         Some(_) => (&["spec", "timeout"], "runs have a timeout"),
         None => (&["spec", "concurrencyPolicy"], "runs are to be replaced"),
@@ -171,7 +173,7 @@ fn never_longer(document: &Document) -> Option<Finding> {
     })
 }
 
-/// The API server takes each end once.
+/// Finds an end of a run that is listed twice: the API server refuses that.
 fn twice(document: &Document) -> Option<Finding> {
     let list = document.root.at(&["spec", "retry", "retryOn"])?;
     let mut ends = list.items().iter().enumerate();
@@ -190,7 +192,7 @@ fn twice(document: &Document) -> Option<Finding> {
     Some(finding)
 }
 
-/// As far as it can be read: its schema says what cannot be.
+/// Reads the policies as far as possible. The schema check reports the rest.
 pub(crate) fn asks(document: &Document) -> Asks {
     Asks {
         retry: retry(document),
@@ -204,7 +206,7 @@ pub(crate) fn asks(document: &Document) -> Asks {
     }
 }
 
-/// One field after the other: of a mistake in one of them its schema tells, and the others are read all the same.
+/// Reads field by field: the schema check reports a mistake in one of them, and the others are still used.
 fn retry(document: &Document) -> Option<Retry> {
     fn field<T: DeserializeOwned>(of: &Value, name: &str) -> Option<T> {
         serde_json::from_value(of.get(name)?.clone()).ok()

@@ -1,4 +1,4 @@
-//! What the engine finds in a template, as findings.
+//! Diagnostics of the engine about a template, as findings.
 
 use cartouche_language::{Diagnostic, DiagnosticKind, Root, Segment, explained};
 

@@ -1,4 +1,4 @@
-//! What is wrong with profiles, and what no template has of what they speak of.
+//! Faults of profiles, and references of theirs that no template has.
 
 use cartouche_language::suggestion;
 
@@ -15,7 +15,7 @@ use crate::{
     template_file::{self, PlacedTag},
 };
 
-/// Everything that is wrong with profiles, and with what stands in the templates about them.
+/// Returns all findings about profiles, and about the parts of templates that refer to them.
 pub(super) fn check(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding> {
     let profiles = objects.profiles.iter();
     let mut findings = alone(objects);
@@ -36,7 +36,7 @@ pub(super) fn check(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding> {
     findings
 }
 
-/// Everything that is wrong with each of the profiles by itself.
+/// Returns all findings about each of the profiles by itself.
 pub(crate) fn alone(objects: &Objects) -> Vec<Finding> {
     if objects.profiles.is_empty() {
         return Vec::new();
@@ -50,7 +50,7 @@ pub(crate) fn alone(objects: &Objects) -> Vec<Finding> {
     found.collect()
 }
 
-/// What cannot be used of a profile, as the controller says it.
+/// Compiles a profile, and returns its errors or its warnings as the controller reports them.
 fn compiled(document: &Document) -> Vec<Finding> {
     match profile_file::known(document).compiled {
         Ok(profile) => {

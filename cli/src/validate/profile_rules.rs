@@ -69,7 +69,7 @@ struct Seen<'a> {
     runnable: &'a Document,
 }
 
-/// A profile as it is where a namespace has every label that files do not say: others may add it.
+/// Returns a profile as it applies if the namespace has every label that files do not give: others may add it.
 fn anywhere(mut spec: ClusterRunProfileSpec, labels: &Labels) -> ClusterRunProfileSpec {
     for rule in spec.rules.iter_mut().flatten() {
         if !has_keys(rule, labels) {
@@ -94,7 +94,7 @@ fn has_keys(rule: &ProfileRule, labels: &Labels) -> bool {
 
 fn without_rules(profile: &Document, spec: &ClusterRunProfileSpec) -> Option<Finding> {
     let is_empty = spec.rules.as_ref().is_none_or(Vec::is_empty);
-    // Of what cannot be read, its schema speaks.
+    // The schema check reports rules that cannot be read.
     let is_given = |rules: &Value| rules.as_array().is_none_or(|rules| !rules.is_empty());
     let is_unread = profile.value.pointer("/spec/rules").is_some_and(is_given);
     let name = profile.name();
@@ -148,7 +148,7 @@ impl Seen<'_> {
         subject(&self.facts, &self.labels, true)
     }
 
-    /// A `profileName` of none that matches.
+    /// Finds a `profileName` of a profile that does not match.
     fn asks_in_vain(&self) -> Option<Finding> {
         let runnable = self.runnable;
         let path = ["spec", "profileName"];
@@ -183,7 +183,7 @@ impl Seen<'_> {
         })
     }
 
-    /// A `profileName` of one that matches, while another one does whose rule says more.
+    /// Finds a `profileName` of a profile that matches, while another one has a more specific rule.
     fn asks_for_outranked(&self) -> Option<Finding> {
         let path = ["spec", "profileName"];
         let asked = self.runnable.root.at(&path)?.text()?;
@@ -210,7 +210,7 @@ impl Seen<'_> {
         .collect()
     }
 
-    /// A template that makes no run without a profile, where none can match.
+    /// Finds a template that makes no run without a profile, if none can match.
     fn required_in_vain(&self) -> Option<Finding> {
         let runnable = self.runnable;
         let template = self.objects.template_of(runnable)?;

@@ -1,4 +1,4 @@
-//! What a Runnable names, as far as that can be told without what it names.
+//! References of a Runnable, checked without the objects that they name.
 
 use super::{knowledge::Knowledge, names, refused::Refused, run_kind};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     source::{Document, Node, Segment},
 };
 
-/// Where a Runnable names the kind that it selects.
+/// Path to the kind that a Runnable selects.
 const SELECTED: [&str; 3] = ["spec", "selector", "resource"];
 
 pub(super) fn check(runnable: &Document, knowledge: &Knowledge) -> Vec<Finding> {
@@ -71,7 +71,7 @@ pub(super) fn labels(runnable: &Document) -> Vec<Finding> {
     refused.map(finding).collect()
 }
 
-/// Another kind of template than the one that there is: nobody reads that it is asked for.
+/// Finds a reference to another kind of template than the only one: the field is ignored.
 fn template_kind(runnable: &Document) -> Option<Finding> {
     let node = runnable.root.at(&["spec", "runTemplateRef", "kind"])?;
     let kind = node

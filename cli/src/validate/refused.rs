@@ -1,4 +1,4 @@
-//! What the API server refuses of an object, whatever its schema says.
+//! Parts of an object that the API server refuses regardless of its schema.
 
 use crate::{
     finding::{Finding, Rule},

@@ -1,4 +1,4 @@
-//! Resources and verbs that a template requires permission for, and that there are not.
+//! Resources and verbs that a template requires permission for, and that do not exist.
 
 use std::collections::BTreeSet;
 
@@ -102,7 +102,7 @@ fn resource(permission: &Node, known: &[Known], place: SourceSpan) -> Option<Fin
     let (group, whole) = (literal("apiGroup")?, literal("resource")?);
     let resource = whole.split('/').next().unwrap_or_default();
     let is_there = |it: &&Known| it.group == group && it.plural == resource;
-    // Of a group that is not known, any resource may be there.
+    // An unknown group may have any resource.
     let is_known = is_known(known, group);
     if [ANY, ""].contains(&resource)
         || group == ANY

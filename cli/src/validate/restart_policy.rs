@@ -1,4 +1,4 @@
-//! The restart policy of Jobs and Pods: no schema says what it may be, and the API server refuses the rest.
+//! The restart policy of Jobs and Pods: no schema lists its values, and the API server refuses all others.
 
 use cartouche_engines::kinds;
 use cartouche_language::suggestion;
@@ -9,7 +9,7 @@ use crate::{finding::Rule, source::Segment};
 
 const FIELD: &str = "restartPolicy";
 
-/// What the API server would refuse of a run.
+/// Returns the part of a run that the API server would refuse.
 pub(super) fn check(object: &Value) -> Option<Refused> {
     let text = |field: &str| object.get(field).and_then(Value::as_str);
     let kind = text("kind")?;
@@ -27,7 +27,7 @@ pub(super) fn check(object: &Value) -> Option<Refused> {
     let mut help = rule.advice.to_owned();
     let because = match pod.get(FIELD) {
         None | Some(Value::Null) if !rule.required => return None,
-        // A misspelt one is told as an unknown field.
+        // A misspelt one is reported as an unknown field.
         None if suggestion::nearest(FIELD, pod.keys().map(String::as_str)).is_some() => {
             return None;
         }

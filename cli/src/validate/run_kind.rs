@@ -1,4 +1,4 @@
-//! Whether the object that a template makes can be one of its kind.
+//! Checks the object that a template makes against its kind.
 
 use cartouche_language::{suggestion, syntax};
 use std::rc::Rc;
@@ -20,7 +20,7 @@ use crate::{
     template_file,
 };
 
-/// What is known of the kind of the runs.
+/// Knowledge of the kind of the runs.
 #[derive(Default)]
 pub(super) struct RunKind {
     pub(super) findings: Vec<Finding>,
@@ -37,7 +37,7 @@ pub(super) fn check(document: &Document, template: &Template, knowledge: &Knowle
         return RunKind::default();
     };
     let Some(known) = knowledge.catalog.get(api_version, kind) else {
-        // What is empty, or no run can be, is told by the engine.
+        // The engine reports an empty kind, and one that no run can be.
         if api_version.is_empty() || kind.is_empty() || is_own_kind(api_version, kind) {
             return RunKind::default();
         }
@@ -71,7 +71,7 @@ pub(super) fn check(document: &Document, template: &Template, knowledge: &Knowle
     }
 }
 
-/// What is wrong with the name of a kind that stands there and is not known, if that can be told.
+/// Returns the finding about the name of a kind that is not known, if its fault can be found.
 pub(super) fn unknown(
     place: impl Fn(&'static str) -> SourceSpan,
     catalog: &Catalog,
@@ -100,7 +100,7 @@ pub(super) fn unknown(
     Some(finding.help(format!("did you mean '{meant}'?")))
 }
 
-/// What a mismatch says; where a tag yields the wrong type because its input is declared so, that.
+/// Returns the finding about a mismatch. If a tag yields the wrong type because its input is declared so, it says that.
 fn by_declaration(document: &Document, body: &Node, mismatch: &Mismatch) -> Finding {
     let finding = shape::finding(document, body, mismatch);
     let (Fault::Type { wanted, is }, (node, _, _)) = (&mismatch.fault, body.follow(&mismatch.at))

@@ -1,4 +1,4 @@
-//! What a Runnable and its template make together.
+//! Checks a Runnable together with its template.
 
 use cartouche_language::{
     Diagnostic, Root, explained, suggestion,
@@ -24,8 +24,8 @@ use crate::{
     template_file,
 };
 
-/// Renders the template of a Runnable, as far as that goes, and checks the outcome. What is wrong with the
-/// template alone is not said again.
+/// Renders the template of a Runnable as far as possible, and checks the outcome. Faults of the template alone are not
+/// repeated.
 pub(super) fn check(
     objects: &Objects,
     runnable: &Document,
@@ -33,7 +33,7 @@ pub(super) fn check(
     knowledge: &Knowledge,
 ) -> Vec<Finding> {
     let Some(document) = objects.template_of(runnable) else {
-        // A reference of the wrong shape is told as such.
+        // A reference of the wrong shape is reported as such.
         let refers_to_files = objects.is_whole()
             && !objects.templates.is_empty()
             && !objects::template_name(runnable).is_empty();
@@ -100,7 +100,8 @@ pub(super) fn check(
     findings
 }
 
-/// What does not fit in the run of this Runnable: what stands in its template, or in the profile that it is made with.
+/// Returns the finding about a problem in the run of this Runnable: in its template, or in the profile that it is made
+/// with.
 pub(crate) fn made_finding(
     document: &Document,
     profile: Option<&Document>,
@@ -188,7 +189,7 @@ pub(super) fn problem_finding(
     .related(subject::place(runnable, &[]), "for this Runnable")
 }
 
-/// What to do where an object of a file has no such status: the controller, which says something else, has no file.
+/// Cure if an object of a file lacks the status. The controller, which has no file, reports something else.
 const FILE_LACKS_STATUS: &str = "look for a misspelt name in the path; if the file lacks the status, give the object as it is on a cluster: kubectl get -o yaml";
 
 fn reads_selected_status(problem: &Diagnostic) -> bool {
@@ -237,7 +238,7 @@ fn missing_finding(
         )
 }
 
-/// Where a Runnable has its inputs.
+/// Path to the inputs of a Runnable.
 const TO_INPUTS: [&str; 2] = ["spec", "inputs"];
 
 struct Missing {
@@ -249,7 +250,7 @@ struct Missing {
     step: PathStep,
 }
 
-/// What a path below the inputs lacks.
+/// Returns the missing part of a path below the inputs.
 fn missing_input(runnable: &Document, path: &str) -> Option<Missing> {
     let steps = syntax::steps(path);
     let mut above = Segment::keys(TO_INPUTS);
@@ -273,7 +274,7 @@ fn missing_input(runnable: &Document, path: &str) -> Option<Missing> {
     None
 }
 
-/// What is wrong with the files of containers, once all else can be rendered.
+/// Returns the findings about the files of containers, once all else can be rendered.
 fn files(document: &Document, runnable: &Document, context: &Context) -> Vec<Finding> {
     let has_files = document.root.at(&["spec", "runner"]).is_some();
     let template = template_file::compile(document).filter(|_| has_files);
@@ -288,7 +289,7 @@ fn files(document: &Document, runnable: &Document, context: &Context) -> Vec<Fin
         .collect()
 }
 
-/// What the API server would not take of a rendered run, as far as the inputs decide about it.
+/// Returns the findings about a rendered run that the API server would refuse, as far as the inputs decide it.
 fn check_run(
     objects: &Objects,
     document: &Document,
@@ -336,7 +337,7 @@ fn check_run(
     findings
 }
 
-/// Whether a part of the run is what a tag yields, or below that.
+/// Returns a function that is true for a part of the run that a tag yields, and below it.
 fn tagged(document: &Document) -> impl Fn(&[Segment]) -> bool {
     let tagged: HashSet<Vec<Segment>> = template_file::tags(document)
         .into_iter()

@@ -1,4 +1,4 @@
-//! Tags that read inputs from Secrets: references, which are easily taken for the values.
+//! Tags that read inputs from Secrets: these are references, and are easily mistaken for the values.
 
 use cartouche_language::syntax::{self, To};
 
@@ -10,9 +10,9 @@ use crate::{
     template_file::{self, PlacedTag},
 };
 
-/// What to do where the value was meant.
+/// Cure if the value was meant.
 const REFER: &str = "an input from a Secret is a reference, {name, key}, and no template can read the value: write valueFrom: {secretKeyRef: $(...)$}, or mount it";
-/// The same of an input that does not fit.
+/// Cure of an input that does not fit.
 pub(super) const DECLARE: &str = "an input from a Secret is a reference, {name, key}, for a secretKeyRef of the run: let inputSchema declare an object with these two";
 
 /// References that become a part of a text.
@@ -37,7 +37,7 @@ pub(super) fn check(document: &Document, runnable: &Document) -> Vec<Finding> {
     findings.collect()
 }
 
-/// What to do about a value of the run that is such a reference, and does not fit.
+/// Returns the cure of a value of the run that is such a reference and does not fit.
 pub(super) fn help(document: &Document, runnable: &Document, at: &[Segment]) -> Option<String> {
     let tags = template_file::tags(document);
     let mut here = tags.iter().filter(|tag| tag.at == at);
@@ -45,7 +45,7 @@ pub(super) fn help(document: &Document, runnable: &Document, at: &[Segment]) -> 
         .then(|| REFER.to_owned())
 }
 
-/// Whether it leads to an input from a Secret, and not to its name or key.
+/// Returns true if a path leads to an input from a Secret, and not to its name or key.
 pub(super) fn is_reference(runnable: &Document, path: &str) -> bool {
     let steps = syntax::steps(path);
     let Some([only]) = input_schema::below_inputs(&steps) else {

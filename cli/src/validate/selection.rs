@@ -9,7 +9,7 @@ use crate::{
     source::Document,
 };
 
-/// The object, and what is to say where it is not just one.
+/// Returns the object, and the finding if it is not exactly one.
 pub(super) fn selected<'a>(
     objects: &'a Objects,
     runnable: &Document,
@@ -26,7 +26,7 @@ fn none(objects: &Objects, runnable: &Document) -> Finding {
     let name = runnable.name();
     let place = objects::selector_place(runnable);
     let nearly = nearly_selected(objects, runnable);
-    // Of labels that no object can have, that is said.
+    // Labels that no object can have are reported already.
     let is_told = !references::labels(runnable).is_empty();
     if nearly.is_empty() || is_told || !objects.is_whole() {
         let message = format!(

@@ -1,4 +1,4 @@
-//! Fields that an object of ours has and its kind has not, or in another shape.
+//! Fields of an object of Cartouche that its kind does not have, or has in another shape.
 
 use cartouche_crds::{API_VERSION, BESIDE_TEMPLATE, TO_BESIDE_TEMPLATE};
 use cartouche_language::TypeCure;
@@ -27,7 +27,7 @@ pub(super) fn check(document: &Document, schema: &KindSchema) -> Vec<Finding> {
     other_version(document).into_iter().chain(found).collect()
 }
 
-/// The group has one version.
+/// Finds another version than the only one of the group.
 fn other_version(document: &Document) -> Option<Finding> {
     let node = document.root.get("apiVersion")?;
     let version = document.api_version();
@@ -76,8 +76,8 @@ fn beside_template(document: &Document, root: &Node, mismatch: &Mismatch) -> Opt
     (is_in_run && BESIDE_TEMPLATE.contains(&key.as_str())).then(|| TO_BESIDE_TEMPLATE.to_owned())
 }
 
-/// The cure of a text without quotes, as it is written: what it was read as, such as `1` of `1.0` or `false` of `no`,
-/// is not what it was to say.
+/// Returns the cure of a text without quotes, as it is written: it was read as another value, such as `1` for `1.0` or
+/// `false` for `no`.
 pub(super) fn quoted(document: &Document, root: &Node, mismatch: &Mismatch) -> Option<String> {
     let is_text = matches!(&mismatch.fault, Fault::Type { wanted, .. } if wanted == "a string");
     let (node, _, taken) = root.follow(&mismatch.at);
@@ -120,7 +120,7 @@ fn one_block(document: &Document, root: &Node, mismatch: &Mismatch) -> Option<St
     }
 }
 
-/// The form of each field of ours that has others below it, with a value where none can be taken over.
+/// Notation of each field of Cartouche that has others below it, with a sample value if none can be taken over.
 const WRITTEN: [(&str, &str, &str); 6] = [
     ("retry", "retry: {limit: VALUE}", "3"),
     ("backoff", "backoff: {initial: VALUE}", "10s"),
@@ -138,7 +138,7 @@ const WRITTEN: [(&str, &str, &str); 6] = [
     ),
 ];
 
-/// The cure of a single value in the place of a field of ours that has others below it.
+/// Returns the cure of a single value in the place of a field of Cartouche that has others below it.
 fn written_flat(document: &Document, root: &Node, mismatch: &Mismatch) -> Option<String> {
     let Fault::Type { wanted, .. } = &mismatch.fault else {
         return None;
@@ -159,7 +159,7 @@ fn written_flat(document: &Document, root: &Node, mismatch: &Mismatch) -> Option
     Some(format!("write {}", written.replace("VALUE", &given)))
 }
 
-/// The cure when nothing better is known.
+/// Returns the cure if nothing better is known.
 fn default_help(fault: &Fault) -> Option<String> {
     match fault {
         Fault::Missing { key } => Some(format!("add the field '{key}'")),

@@ -1,4 +1,4 @@
-//! Objects that outputs go to and that can take none, by what the controller says of them.
+//! Objects that outputs go to and that can take none, in the words of the controller.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ pub(super) fn check(objects: &Objects, runnable: &Document) -> Vec<Finding> {
     findings
 }
 
-/// An object that stands in the files: whatever applies it makes it, and the Runnable is refused it.
+/// Finds a sink that is among the files: the tool that applies it creates it, so the Runnable may not write it.
 fn made_by_others(
     objects: &Objects,
     runnable: &Document,
@@ -48,7 +48,7 @@ fn made_by_others(
     at: &[Segment],
 ) -> Option<Finding> {
     let found = object::find(&objects.others, namespace_of(runnable), sink);
-    // One as it is on a cluster says whose it is.
+    // An object as it is on a cluster names its Runnable.
     let is_marked = |it: &Document| {
         let annotations = it.value.pointer("/metadata/annotations");
         annotations.is_some_and(|all| all.get(SINK_OF_ANNOTATION).is_some())
@@ -67,7 +67,7 @@ fn made_by_others(
     )
 }
 
-/// Objects that several Runnables write to: the first one to do so has it, and the others are refused it.
+/// Finds objects that several Runnables write to: the first one to write has it, and the others are refused.
 pub(super) fn shared(objects: &Objects) -> Vec<Finding> {
     let mut writers: BTreeMap<SourceKey, (&Document, SourceSpan)> = BTreeMap::new();
     let mut findings = Vec::new();
@@ -82,7 +82,7 @@ pub(super) fn shared(objects: &Objects) -> Vec<Finding> {
             at.extend([Segment::Index(index), "name".into()]);
             let place = runnable.place_at(&at);
             match writers.get(&key) {
-                // One that writes it twice, or stands twice, has a finding of its own.
+                // A Runnable that writes it twice, or is there twice, has a finding of its own.
                 Some((first, _)) if first.name() == runnable.name() => {}
                 Some((first, written)) => {
                     let what = format!(
@@ -104,7 +104,8 @@ pub(super) fn shared(objects: &Objects) -> Vec<Finding> {
     findings
 }
 
-/// True for two Runnables of different files that name no namespace: what applies them may give each its own.
+/// Returns true for two Runnables of different files that name no namespace: the tool that applies them may put each in
+/// its own.
 fn is_placed_elsewhere(one: &Document, other: &Document) -> bool {
     let is_open = |it: &Document| it.namespace().is_empty();
     is_open(one) && is_open(other) && one.source.name != other.source.name

@@ -31,7 +31,7 @@ pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Vec<Finding> 
 fn check_tag(tag: &PlacedTag, knowledge: &Knowledge) -> Option<Finding> {
     let steps = syntax::steps(&tag.tag.path);
     let (schema, steps) = below_runnable(&steps, knowledge)?;
-    // What the engine refuses is said already.
+    // The finding of the engine is there already.
     if steps.first()?.key() == Some("status") {
         return None;
     }
@@ -45,7 +45,7 @@ fn check_tag(tag: &PlacedTag, knowledge: &Knowledge) -> Option<Finding> {
     Some(finding.at(tag.place_of(step)).maybe_help(help))
 }
 
-/// The path that is meant by one that leaves out `metadata` or `spec`.
+/// Returns the path that is meant by one without `metadata` or `spec`.
 fn below_another(schema: Schema<'_>, steps: &[PathStep], path: &str) -> Option<String> {
     let first = steps.first()?;
     let key = first.key()?;
@@ -86,8 +86,8 @@ fn below_runnable<'k, 's>(
 /// The types of a schema.
 const TYPES: [&str; 6] = ["object", "array", "string", "integer", "number", "boolean"];
 
-/// The type of what a tag yields, if it is the same for every Runnable. Of a path that is followed only in
-/// part, or that cannot be read, nothing is known.
+/// Returns the type that a tag yields, if it is the same for every Runnable. It is not known for a path that is
+/// followed only in part, or that cannot be read.
 pub(super) fn type_of(path: &str, template: &Document, knowledge: &Knowledge) -> Option<String> {
     let whole = syntax::whole_steps(path)?;
     if let Some((schema, inputs)) =

@@ -1,4 +1,4 @@
-//! Parameters of Tekton: no schema says what their values may be, and Tekton makes a text of what it does not know.
+//! Parameters of Tekton: no schema restricts their values, and Tekton makes a text of an unknown one.
 
 use cartouche_engines::kinds;
 use cartouche_language::syntax::{self, To};
@@ -13,11 +13,11 @@ use crate::{
     template_file,
 };
 
-/// A value of a parameter that is none of the three that there are.
+/// A value of a parameter that is none of the three allowed types.
 struct Misfit {
     at: Vec<Segment>,
     is: String,
-    /// The text that Tekton makes of it, where that is the one that was meant.
+    /// The text that Tekton makes of it, if that is the one that was meant.
     text: Option<String>,
 }
 
@@ -69,7 +69,7 @@ fn finding(misfit: &Misfit, place: SourceSpan) -> Finding {
     finding.at(place).label("this is no string")
 }
 
-/// Where a value of a run comes from: the input, or the tag where that is not all of it.
+/// Returns the place that a value of a run comes from: the input, or the tag if the input is not all of it.
 fn place(document: &Document, runnable: &Document, at: &[Segment]) -> SourceSpan {
     let tags = template_file::tags(document);
     let tag = tags
@@ -121,7 +121,7 @@ fn misfits(run: &Value) -> Vec<Misfit> {
     found
 }
 
-/// The same of the list of parameters at some steps.
+/// Finds such values in the list of parameters at some steps.
 fn params(run: &Value, at: &[Segment], field: &str, found: &mut Vec<Misfit>) {
     let params = Segment::value_at(at, run).and_then(Value::as_array);
     for (index, param) in params.into_iter().flatten().enumerate() {

@@ -1,4 +1,4 @@
-//! The findings about a template whatever a Runnable says.
+//! The findings about a template that do not depend on a Runnable.
 
 use super::{
     endless, exported, health_rule, inputs, knowledge::Knowledge, names, no_kind, outputs,
@@ -30,7 +30,7 @@ pub(super) fn check(objects: &Objects, document: &Document, knowledge: &Knowledg
         };
     };
     let template = draft.template();
-    // What else is said of a text with half a tag in it only follows from that.
+    // Other findings about a text with an unclosed tag only follow from that.
     let unclosed = warnings::unclosed(document, template.warnings());
     let known = ErrorPlaces::of(&unclosed);
     let problems = draft.problems();
@@ -52,12 +52,12 @@ pub(super) fn check(objects: &Objects, document: &Document, knowledge: &Knowledg
     findings.extend(pod_spec::in_template(objects, document));
     findings.extend(requires::check(document, knowledge));
     let kind = run_kind::check(document, template, knowledge);
-    // A wrong type is said with what to do about it.
+    // The finding about a wrong type has a cure.
     let typed = ErrorPlaces::of(&kind.findings);
     findings.retain(|finding| finding.rule != Rule::Template || !typed.are_within(finding));
     findings.extend(kind.findings);
     if kind.schema.is_none() {
-        // Of a kind that there is not, nothing else is said.
+        // A kind that does not exist has no other finding.
         let of_kind = document.place_of(&["spec", "template", "kind"]);
         let is_there = |place: &SourceSpan| place.span == of_kind.span;
         warned.retain(|finding| {
@@ -65,7 +65,7 @@ pub(super) fn check(objects: &Objects, document: &Document, knowledge: &Knowledg
         });
     }
     if let Some(schema) = &kind.schema {
-        // What the table of kinds says is said with what to do about it.
+        // Findings from the table of kinds have a cure.
         let mut of_schema = outputs::check(document, &draft, schema);
         of_schema.extend(health_rule::check(document, template, schema));
         let told = ErrorPlaces::of(&warned);

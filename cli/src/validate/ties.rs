@@ -15,11 +15,11 @@ use crate::{
     source::{Document, Segment},
 };
 
-/// Stands for the templates that no rule names. No template can be called so.
+/// Stands for the templates that no rule names. No template can have this name.
 const OTHERS: &str = "";
 
-/// Profiles that match some Runnables with the same rank, as the controller would find out with the first of these. Each rule is
-/// asked about the Runnables that have what it says, and nothing more.
+/// Returns findings about profiles that match some Runnables with the same rank: the controller would find out with the
+/// first of these. Each rule is checked for the Runnables that have exactly what it asks for.
 pub(super) fn check(objects: &Objects) -> Vec<Finding> {
     let known = objects.profiles.iter();
     let known: Vec<(&Document, KnownProfile)> = known

@@ -1,4 +1,4 @@
-//! Values of a Runnable that YAML, or nobody, takes for what was meant.
+//! Values of a Runnable that YAML reads as something else than was meant, or that nothing reads.
 
 use cartouche_crds::{
     APPROVED_ANNOTATION, Approval, GROUP, PROFILE_REFRESH_ANNOTATION, REJECTED_ANNOTATION,
@@ -14,7 +14,7 @@ use crate::{
 
 const NOT_IN_QUOTES: &str = "this is not in quotes";
 
-/// What it says to people and does not mean to the engine.
+/// Returns findings about values that mean something to people and not to the engine.
 pub(super) fn check(runnable: &Document) -> Vec<Finding> {
     let mut findings = annotations(runnable);
     if let Some(inputs) = runnable.root.at(&["spec", "inputs"]) {
@@ -65,7 +65,7 @@ fn approves_nothing(runnable: &Document) -> Option<Finding> {
     Some(finding.help("leave it out: `cartouche approve` writes it, for one run"))
 }
 
-/// What a check finds at the scalars of a node.
+/// Adds the findings of a check about the scalars of a node.
 fn collect(
     document: &Document,
     node: &Node,
@@ -160,14 +160,14 @@ fn shown(value: &Value) -> Option<String> {
     }
 }
 
-/// Whether a number has neither a point nor an exponent.
+/// Returns true if a number has neither a point nor an exponent.
 fn is_integer(written: &str) -> bool {
     let is_hexadecimal = written.contains(['x', 'X']);
     is_hexadecimal || !written.contains(['.', 'e', 'E'])
 }
 
-/// Whether more than the way of writing is lost: a last zero, an octal or hexadecimal number, separated digits, the short
-/// hash of a commit, a word for a boolean.
+/// Returns true if more than the notation is lost: a last zero, an octal or hexadecimal number, separated digits, the
+/// short hash of a commit, a word for a boolean.
 fn is_lossy(written: &str) -> bool {
     let is_number = written.bytes().all(|it| it.is_ascii_digit() || it == b'.');
     let is_word = written.bytes().all(|it| it.is_ascii_alphabetic());
@@ -178,14 +178,14 @@ fn is_lossy(written: &str) -> bool {
     is_word || has_zero || is_octal || has_prefix || is_separated || is_short_hash(written)
 }
 
-/// Digits in groups of three are meant as a number, unless a zero stands before them.
+/// Returns true for digits in groups of three: they are meant as a number, unless a zero stands before them.
 fn are_thousands(written: &str) -> bool {
     let mut groups = written.split('_');
     let is_first = |group: &str| (1..=3).contains(&group.len()) && !group.starts_with('0');
     groups.next().is_some_and(is_first) && groups.all(|group| group.len() == 3)
 }
 
-/// Digits with one `e` among them, as many as a short hash has: no person writes a number like that.
+/// Returns true for digits with one `e` among them, as many as a short hash has: no person writes a number like that.
 fn is_short_hash(written: &str) -> bool {
     let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
     let parts = written.split_once('e');

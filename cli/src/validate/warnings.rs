@@ -66,7 +66,7 @@ pub(super) fn surprises(document: &Document, warnings: &[Warning]) -> Vec<Findin
     findings.collect()
 }
 
-/// A part of a healthRule, or the want of one, by which no run is ever judged.
+/// Returns the finding about a healthRule, or a missing one, by which no run is ever judged.
 fn unmet(document: &Document, warning: &Warning, unmet: &Unmet) -> Finding {
     let finding: fn(Rule, String) -> Finding = match unmet.so {
         Consequence::NeverReady => Finding::error,
@@ -90,7 +90,7 @@ fn surprise(document: &Document, warning: &Warning, help: &str) -> Finding {
     Finding::warning(Rule::Surprise, text).at(place).help(help)
 }
 
-/// Texts with the markers of a tag that are none: each at its place.
+/// Returns findings about texts with the markers of a tag that are none, each at its place.
 fn left_alone(document: &Document, warning: &Warning) -> Vec<Finding> {
     let find = |text: &str| {
         let shown = |span: Range<usize>| (syntax::in_short(&text[span.clone()]), span);

@@ -46,7 +46,7 @@ pub(super) fn broken(script: &str, filled: &[Filled]) -> Vec<(usize, String)> {
     broken
 }
 
-/// What a place in a script stands in.
+/// Context of a place in a script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Quotes {
     None,
@@ -60,7 +60,7 @@ enum Quotes {
 /// Reads a script from left to right.
 #[derive(Default)]
 struct Reader {
-    /// What was begun and has not ended; commands in `$(...)` are `None`.
+    /// Contexts that are open; commands in `$(...)` are `None`.
     open: Vec<Quotes>,
     is_escaped: bool,
     /// True if something stands before, in the same word.
