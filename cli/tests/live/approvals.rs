@@ -1,4 +1,4 @@
-//! Runs wait for a person, who looks at them and approves them.
+//! Runs wait for approval, and a user reviews and approves them.
 
 use anyhow::{Context as _, Result, ensure};
 use cartouche_tests::{
@@ -13,7 +13,7 @@ use crate::{
     support,
 };
 
-/// A template of the example, and a Runnable of it whose runs wait for a person.
+/// A template of the example, and a Runnable of it whose runs need approval.
 fn guarded(name: &str) -> Result<String> {
     let example = example_job("guarded", "      template:\n")?;
     // The last spec is that of the Runnable.
@@ -22,14 +22,14 @@ fn guarded(name: &str) -> Result<String> {
     Ok(format!("{before}\nspec:\n  approval: Manual\n{spec}"))
 }
 
-/// Greets somebody else; what then waits, as the status says it.
+/// Changes the input, and returns the approval that then waits, from the status.
 pub(super) async fn greet(story: &Story, name: &str, sequence: i64) -> Result<String> {
     let (cluster, namespace) = (&story.cluster, &story.namespace);
     cluster.apply_yaml(namespace, &guarded(name)?).await?;
     asked(story, "guarded", sequence).await
 }
 
-/// What waits for a person under this number, once the controller has seen the last change.
+/// Returns the approval of the run with this number that waits, once the controller has seen the last change.
 async fn asked(story: &Story, runnable: &str, sequence: i64) -> Result<String> {
     let waits = |runnable: &cartouche_crds::Runnable| {
         let status = runnable.status.as_ref();
@@ -83,7 +83,7 @@ pub async fn are_given_to_what_was_shown(story: &Story) -> Result<()> {
     changes_are_looked_at_anew(story).await
 }
 
-/// Somebody has looked at a run, and then its input changes.
+/// A user has reviewed a run, and then its input changes.
 async fn changes_are_looked_at_anew(story: &Story) -> Result<()> {
     let seen = greet(story, "moon", 2).await?;
     let now = greet(story, "mars", 2).await?;
@@ -112,7 +112,7 @@ this would be run 2 (";
     story.until("guarded", "a second run", second).await?;
     story.says(&["wait", "guarded", "--timeout", "2m"], &["ready"])?;
 
-    // No number is approved for a run that somebody asks for later.
+    // An approval does not hold for a run that is requested later.
     story.well(&["rerun", "guarded", "--token", "again"])?;
     let waits = ["run 3 is due, and waits for a person", "is for run 2"];
     story.why_says("guarded", &waits).await?;
@@ -127,7 +127,7 @@ this would be run 2 (";
     may_be_a_right_of_its_own(story).await
 }
 
-/// Somebody who edits Runnables, and sees what they are rendered from.
+/// A user who edits Runnables, and sees what they are rendered from.
 const EDITOR: &str = r"
 apiVersion: v1
 kind: ServiceAccount
@@ -148,7 +148,8 @@ roleRef: { apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: approva
 subjects: [{ kind: ServiceAccount, name: editor, namespace: cartouche-examples }]
 ";
 
-/// Where `config/approval` is applied, whoever may edit is told which right is missing to approve, and with it may.
+/// With `config/approval`, a user who may edit gets the name of the right that is missing to approve, and can approve
+/// with it.
 async fn may_be_a_right_of_its_own(story: &Story) -> Result<()> {
     let (cluster, namespace) = (&story.cluster, &story.namespace);
     story.apply(EDITOR).await?;
@@ -220,7 +221,7 @@ async fn may_be_a_right_of_its_own(story: &Story) -> Result<()> {
     need_no_right_to_secrets(story, as_editor).await
 }
 
-/// A run that follows from a Secret, and waits for a person.
+/// A run that depends on a Secret, and waits for approval.
 const SEALED: &str = r"
 apiVersion: v1
 kind: Secret
@@ -265,7 +266,7 @@ spec:
   inputsFrom: [{ name: pin, secretKeyRef: { name: db, key: pin } }]
 ";
 
-/// Whoever may approve, and may not read what the hash follows from, takes the word of the status, and says so.
+/// A user who may approve, and may not read what the hash depends on, relies on the status, and the command says so.
 async fn need_no_right_to_secrets(
     story: &Story,
     as_editor: impl Fn(&[&str]) -> support::Output,

@@ -1,4 +1,4 @@
-//! The causes of runs: what `why` and `diff` name, what they tell apart, and what they leave out. And the objects that outputs are
+//! The causes of runs: those that `why` and `diff` name, distinguish and leave out. And the objects that outputs are
 //! written to.
 
 use std::fs;
@@ -153,7 +153,7 @@ async fn of_an_input(story: &Story) -> Result<()> {
     let path = folder.path().join("runnable.yaml");
     let edited = path.to_str().context("a path of text")?;
     fs::write(edited, runnable(1))?;
-    // It has numbers that others than kubectl read otherwise.
+    // It has numbers that kubectl reads in its own way.
     story.says(
         &["diff", "-f", edited],
         &["nothing to run: run 1 is the same"],
@@ -229,7 +229,7 @@ async fn of_a_secret(story: &Story) -> Result<()> {
     contains(&why, &[named, "which gives the input token: "])
 }
 
-/// The run that a person approves is shown by the lines of its files, as `diff` and `why` show it.
+/// The run that a user approves is shown by the lines of its files, as `diff` and `why` show it.
 async fn of_what_waits_for_a_person(story: &Story) -> Result<()> {
     let careful = format!("{}  approval: Manual\n", runnable(4));
     story.cluster.apply_yaml(&story.namespace, &careful).await?;

@@ -1,4 +1,4 @@
-//! A chain over two namespaces: who may read whom, who waits for whom, and what each was made from.
+//! A chain over two namespaces: rights to read each other, waiting for each other, and the sources of each run.
 
 use anyhow::{Result, ensure};
 use cartouche_tests::cluster::Seen;
@@ -12,7 +12,7 @@ use crate::{
 /// The namespace of the first link.
 const ELSEWHERE: &str = "cartouche-ci";
 
-/// What passes its input on, and its account.
+/// Returns a link, which passes its input on, and its account.
 fn link(name: &str, spec: &Value) -> Value {
     let mut spec = spec.clone();
     spec["runTemplateRef"] = json!({ "name": "pass" });
@@ -87,7 +87,7 @@ async fn allow(story: &Story, namespace: &str, runnable: &str) -> Result<()> {
     Ok(())
 }
 
-/// Everything of it, from a right that is missing to a run that waits for two others.
+/// The whole chain, from a missing right to a run that waits for two others.
 pub async fn are_told(story: &Story) -> Result<()> {
     story
         .cluster
@@ -114,7 +114,7 @@ pub async fn are_told(story: &Story) -> Result<()> {
     moved_on(story).await
 }
 
-/// What the account of the second link may not do is named with the namespace, and granted by the role that is printed.
+/// A missing right of the account of the second link is named with the namespace, and granted by the printed role.
 async fn rights(story: &Story) -> Result<()> {
     let wanted = format!("get runnables.carto.run/base in the namespace {ELSEWHERE}");
     let check = ["rbac", "-r", "middle", "--check"];
@@ -164,7 +164,7 @@ fn shown(story: &Story) -> Result<()> {
     story.says(&["tree", "app"], &[&of_app])
 }
 
-/// The first link waits for a person, the second for the first, and the third for the second.
+/// The first link waits for approval, the second for the first, and the third for the second.
 async fn held(story: &Story) -> Result<()> {
     base(story, "two", "Manual").await?;
     let asks = || async {
@@ -203,7 +203,7 @@ async fn held(story: &Story) -> Result<()> {
     )
 }
 
-/// Once the first has run, so do the others, and what they were made from is told.
+/// Once the first has run, the others run too, and their sources are reported.
 async fn moved_on(story: &Story) -> Result<()> {
     base(story, "two", "Automatic").await?;
     let output = || async {

@@ -10,7 +10,7 @@ use crate::{
     support::{self, Output},
 };
 
-/// As kubectl asks its plugin; then by way of kubectl itself.
+/// As kubectl asks its plugin; then through kubectl itself.
 pub async fn knows_names(story: &Story) -> Result<()> {
     let namespace = &story.namespace;
     for (words, found, not) in [
@@ -50,8 +50,8 @@ pub async fn knows_names(story: &Story) -> Result<()> {
     by_kubectl(story).await
 }
 
-/// The answer that has this name. On a busy machine a cluster may take longer than anybody is kept waiting: then
-/// there are no names, and one presses the key again.
+/// Returns the answer that has this name. On a busy machine a cluster may take longer than completion waits: then there
+/// are no names, and the user presses the key again.
 async fn in_time(story: &Story, ask: impl Fn() -> Output, found: &str) -> Result<Output> {
     let ask = &ask;
     story

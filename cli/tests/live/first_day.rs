@@ -1,4 +1,4 @@
-//! What is told to those who have installed nothing yet, or whose first template is not right.
+//! Messages for users who have installed nothing yet, or whose first template is not right.
 
 use std::process::Stdio;
 
@@ -106,7 +106,7 @@ pub async fn logs_are_followed_from_the_start(story: &Story) -> Result<Controlle
     let said = String::from_utf8_lossy(&ended.stderr);
     let waited = "there is no run of hello yet: the controller has not observed the last change";
     ensure!(said.contains(waited), "{said}");
-    // The pods of this control plane print nothing; that they were asked, and the run is at its end, shows all the same.
+    // The pods of this control plane print nothing, but the request and the end of the run show all the same.
     ensure!(!said.contains("no such run"), "{said}");
     story.says(&["get", "hello"], &["Succeeded"])?;
     let undeclared = "ClusterRunTemplate greet declares no output pod\nhint: did you mean 'pods'?";
@@ -115,7 +115,7 @@ pub async fn logs_are_followed_from_the_start(story: &Story) -> Result<Controlle
     Ok(controller)
 }
 
-/// The run stays at work for ever, and it is told what it lacks.
+/// The run never ends, and the command reports what is missing.
 pub async fn a_health_rule_never_matches(story: &Story) -> Result<()> {
     story.apply(NEVER).await?;
     let role = story.well(&["rbac", "-r", "never"])?;
@@ -150,7 +150,7 @@ spec: {{ serviceAccountName: never, runTemplateRef: {{ name: {name} }} }}
     )
 }
 
-/// It is told whose the object is that has the name of a run.
+/// The command names the owner of the object that has the name of a run.
 pub async fn a_name_is_taken(story: &Story) -> Result<()> {
     let account = story.get(SERVICE_ACCOUNT, "never").await?;
     let owner = json!({

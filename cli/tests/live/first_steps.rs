@@ -1,4 +1,4 @@
-//! What `init` writes works on a cluster, and so does each command that it names.
+//! The files that `init` writes work on a cluster, and so does each command that it names.
 
 use anyhow::{Context as _, Result, ensure};
 use cartouche_tests::repository;

@@ -1,4 +1,4 @@
-//! Somebody suspends a Runnable, resumes it, and cancels a run.
+//! A user suspends a Runnable, resumes it, and cancels a run.
 
 use anyhow::{Result, ensure};
 
@@ -46,7 +46,7 @@ pub async fn cancelled(story: &Story) -> Result<()> {
     story.why_says("endless", &parts).await?;
     let ended = "run 1 of endless has ended already: Failed";
     story.says(&["cancel", "endless"], &[ended])?;
-    // Nothing runs again because a word was written on the run.
+    // The annotation on the run starts no new run.
     let history = story.json(&["history", "endless", "-o", "json"])?;
     ensure!(
         history.as_array().map(Vec::len) == Some(1),
@@ -92,7 +92,7 @@ pub async fn of_many(story: &Story) -> Result<()> {
     story
         .why_says("endless", &["run 2: Job", "Running"])
         .await?;
-    // Of all only one has a run at work: nobody has to be asked.
+    // Only one of them has a run at work: there is no question.
     story.says(&["cancel", "--all"], &["run 2 of endless then counts"])?;
     let suspend = ["suspend", "--all", "--yes"];
     story.says(

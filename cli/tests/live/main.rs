@@ -129,7 +129,7 @@ fn first_run(story: &Story) -> Result<()> {
     story.says(&["migrate", "check"], &[served])
 }
 
-/// An input changes: what is told before and after.
+/// An input changes: the output of the commands before and after.
 async fn second_run(story: &Story) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let edited = folder.path().join("runnable.yaml");
@@ -236,7 +236,7 @@ fn files(story: &Story, edited: &str) -> Result<()> {
         all[1]["last"]["state"] == "None" && all[1]["wouldRun"] == true,
         "{all}"
     );
-    // One of which nothing can be told hides nothing of the others.
+    // One that cannot be compared hides none of the others.
     let unchanged = fs::read_to_string(example.join("runnable.yaml"))?;
     let lost = lost.replace("  inputs:\n", "  inputs:\n    yes: x\n");
     fs::write(
@@ -264,7 +264,7 @@ fn files(story: &Story, edited: &str) -> Result<()> {
     )
 }
 
-/// Somebody asks to run again, twice with one token.
+/// A user requests a re-run, twice with one token.
 async fn third_run(story: &Story) -> Result<()> {
     let why = "the registry was down";
     let rerun = ["rerun", "hello", "--token", "again", "--reason", why];

@@ -1,4 +1,4 @@
-//! What is told of mistakes that only a cluster can know.
+//! Messages about mistakes that only a cluster can know.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::{
     support::{self, Output},
 };
 
-/// What is told when something is wrong.
+/// Mistakes in names and references are reported.
 pub async fn are_told(story: &Story) -> Result<()> {
     story.warns(&["why", "helo"], 2, "did you mean 'hello'?")?;
     let gone = json!({ "spec": { "runTemplateRef": { "name": "gone" } } });

@@ -1,4 +1,4 @@
-//! Inputs that come from objects other than Runnables: which of them made a run.
+//! Inputs that come from objects other than Runnables: the commands name the one that caused a run.
 
 use anyhow::{Result, ensure};
 
@@ -65,7 +65,7 @@ async fn given(story: &Story, size: &str, pin: &str, version: &str) -> Result<()
     Ok(())
 }
 
-/// Each change makes a run, and what has changed is named with the input that came of it.
+/// Each change makes a run, and the changed object is named with the input that it gives.
 pub async fn are_named(story: &Story) -> Result<()> {
     given(story, "s", "one", "1").await?;
     story.apply(SIZED).await?;
@@ -98,7 +98,7 @@ pub async fn are_named(story: &Story) -> Result<()> {
         "{why}"
     );
 
-    // What has changed since is told as well, while nobody runs for it.
+    // Later changes are reported as well, while no run is made for them.
     story.well(&["suspend", "sized"])?;
     given(story, "l", "two", "3").await?;
     let size = format!("ConfigMap {own}/sizes, key small, which gives the input size: ");

@@ -1,4 +1,4 @@
-//! What `outputs` says of a run that lacks an optional output.
+//! The answer of `outputs` for a run that lacks an optional output.
 
 use anyhow::{Result, ensure};
 

@@ -1,5 +1,5 @@
-//! A tenant's and an approver's day, with nothing but the roles that are shipped, each bound in one namespace: first where what
-//! lets everyone read templates is left out, and then with it.
+//! A tenant's and an approver's day, with only the roles that are shipped, each bound in one namespace: first without
+//! the component that lets everyone read templates, and then with it.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ use crate::{
     support::{self, Output},
 };
 
-/// What every command that lacks the template names.
+/// The right that every command without access to the template names.
 const RIGHT: &str = "a right that you lack: the ClusterRole cartouche-templates-view has it";
 
 /// A Runnable whose account may make no Jobs.
@@ -58,7 +58,7 @@ impl<'a> Person<'a> {
         Ok(person)
     }
 
-    /// What a command prints that it calls.
+    /// Calls a command and returns its output.
     fn calls(&self, arguments: &[&str]) -> Output {
         let mut command = self.story.command(arguments);
         support::finish(command.env("KUBECONFIG", &self.kubeconfig))
@@ -78,7 +78,7 @@ impl<'a> Person<'a> {
         self.story.eventually(&what, called).await
     }
 
-    /// Fails unless the command ends so, and has printed all of this; what it has printed.
+    /// Fails unless the command ends so, and has printed all of this. Returns its output.
     fn gets(&self, arguments: &[&str], code: i32, parts: &[&str]) -> Result<String> {
         let Output { out, err, code: is } = self.calls(arguments);
         let all = format!("{arguments:?}: {is}\n{out}{err}");
@@ -132,7 +132,7 @@ pub async fn live_a_day(story: &Story) -> Result<()> {
     an_approver_with_templates(&approver).await
 }
 
-/// What `config/default` ships so that everyone reads templates.
+/// The part of `config/default` that lets everyone read templates.
 async fn component(story: &Story) -> Result<Value> {
     let folder = repository().join("config/default");
     let folder = folder.to_str().context("a path of text")?;
@@ -182,7 +182,7 @@ async fn a_tenant_without_templates(tenant: &Person<'_>) -> Result<()> {
     tenant.gets(&["suspend", "hello"], 0, &[])?;
     tenant.gets(&["resume", "hello"], 0, &[])?;
 
-    // It says what keeps a run from being made, and which right it takes to look further.
+    // It names the obstacle to the run, and the right that is needed to look further.
     tenant.applies(POOR).await?;
     let parts = [
         "to do: with the ClusterRole cartouche-templates-view, which you lack: ",
@@ -192,7 +192,7 @@ async fn a_tenant_without_templates(tenant: &Person<'_>) -> Result<()> {
     // Without a run the ledger knows nothing of its kind.
     let with_file = "`cartouche rbac -f FILE`";
     tenant.gets(&["rbac", "-r", "poor"], 2, &[RIGHT, with_file])?;
-    // Those who edit Runnables approve nothing where that is a right of its own.
+    // A user who edits Runnables cannot approve if that is a right of its own.
     let approve = ["approve", "guarded", "--unverified", "--yes"];
     tenant.gets(&approve, 2, &["`update` on `runnables/approval`"])?;
     Ok(())

@@ -1,4 +1,4 @@
-//! Files are read as kubectl reads them: texts by chance are given to both.
+//! Files are read as kubectl reads them: random texts are given to both.
 
 mod by_chance;
 mod documents;
@@ -58,8 +58,8 @@ fn compare(texts: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// How the command reads a text otherwise than kubectl. It may refuse what kubectl takes for two reasons only, both in docs/cli.md:
-/// a key that stands twice, and text behind the end of a document.
+/// Returns the difference between the command and kubectl for a text. The command may refuse what kubectl takes for two
+/// reasons only, both in docs/cli.md: a key that stands twice, and text behind the end of a document.
 fn difference(text: &str, read: &Result<Vec<Value>, String>, answer: &Answer) -> Option<String> {
     let is_doubtful = |what: &str| answer.doubtful.iter().any(|it| it == what);
     match (read, &answer.error) {
@@ -71,13 +71,13 @@ fn difference(text: &str, read: &Result<Vec<Value>, String>, answer: &Answer) ->
             if hashes(documents) != hashes(&answer.documents) {
                 return Some("the hashes are not the same".to_owned());
             }
-            // What a merge key brings, another entry may replace: that is what it is for.
+            // Another entry may replace one of a merge key: that is its purpose.
             let is_twice = is_doubtful("duplicate") && !text.contains("<<");
             let is_wrong = is_twice || is_doubtful("more");
             is_wrong.then(|| format!("taken, though {:?}", answer.doubtful))
         }
         (Err(_), Some(_)) => None,
-        // What kubectl does not read there, or replaces, may be wrong for other reasons as well.
+        // The part that kubectl does not read, or replaces, may be wrong for other reasons as well.
         (Err(message), None) => {
             let is_meant = is_doubtful("duplicate") || is_doubtful("more");
             let refused = || format!("refused: {message}\n  {:?}", answer.documents);

@@ -1,5 +1,5 @@
-//! What `rbac` prints is what an account needs: with it a Runnable gives its outputs, and nothing is refused;
-//! without a part of it, it does not.
+//! The rules that `rbac` prints are those that an account needs: with them a Runnable gives its outputs, and nothing is
+//! refused; without a part of them, it does not.
 
 use std::{collections::BTreeSet, fs};
 
@@ -15,7 +15,7 @@ use crate::{
     support,
 };
 
-/// Jobs whose last words are the outputs, and something to select.
+/// Jobs whose termination messages are the outputs, and an object to select.
 const TEMPLATE: &str = r#"
 apiVersion: v1
 kind: ConfigMap
@@ -96,7 +96,7 @@ impl Story {
         Ok(())
     }
 
-    /// An account without rights, and what is printed for it.
+    /// Creates an account without rights, and returns what `rbac` prints for it.
     async fn account(&self, name: &str) -> Result<Value> {
         let account = json!({
             "apiVersion": "v1", "kind": "ServiceAccount", "metadata": { "name": name },
@@ -159,7 +159,7 @@ pub async fn are_enough_and_no_more(story: &Story) -> Result<()> {
     Ok(())
 }
 
-/// What is taken away is missed.
+/// A missing part is reported.
 pub async fn are_needed_in_every_part(story: &Story) -> Result<()> {
     let parts = [
         ("list", "jobs"),
@@ -195,7 +195,7 @@ pub async fn are_needed_in_every_part(story: &Story) -> Result<()> {
         let outputs = story.cartouche(&["outputs", &name, "said"]);
         ensure!(outputs.code != 0, "{name}: {}", outputs.out);
     }
-    // Its work is done all the same, and is said to be.
+    // The run succeeds all the same, and the command says so.
     let job = "has succeeded, but its outputs cannot be read yet: ServiceAccount";
     let told = |said: &str| contains(said, &["OutputsUnread", job]);
     story.soon(&["history", "no-list-pods"], told).await?;
@@ -233,7 +233,7 @@ spec:
     matchingLabels: { kubernetes.io/metadata.name: kube-system }
 ";
 
-/// What is selected may be in no namespace: then it takes a role of the cluster.
+/// A selected object may be in no namespace: then a role of the cluster is needed.
 pub async fn reach_beyond_the_namespace(story: &Story) -> Result<()> {
     story.apply(OF_THE_CLUSTER).await?;
     let printed = story.well(&["rbac", "-r", "far"])?;
@@ -247,7 +247,7 @@ pub async fn reach_beyond_the_namespace(story: &Story) -> Result<()> {
     )
 }
 
-/// Whoever may not ask about others is told so.
+/// A user who may not ask about other accounts gets that answer.
 pub async fn may_not_be_asked_for_by_everybody(story: &Story) -> Result<()> {
     let mut check = support::command(
         &repository(),
@@ -270,7 +270,7 @@ pub async fn may_not_be_asked_for_by_everybody(story: &Story) -> Result<()> {
     Ok(())
 }
 
-/// Somebody who may read Runnables and nothing else.
+/// A user who may read Runnables and nothing else.
 const VIEWER: &str = r"
 apiVersion: v1
 kind: ServiceAccount
@@ -288,7 +288,8 @@ roleRef: { apiGroup: rbac.authorization.k8s.io, kind: Role, name: viewer }
 subjects: [{ kind: ServiceAccount, name: viewer }]
 ";
 
-/// Whoever may not read all that a Runnable is made of sees the rest, and which permission is missing.
+/// A user who may not read everything that a Runnable is made from sees the rest, and the name of the missing
+/// permission.
 pub async fn hide_no_more_than_they_must(story: &Story) -> Result<()> {
     story.says(&["tree", "speaker"], &["selects ConfigMap topic with "])?;
     story.apply(VIEWER).await?;

@@ -98,7 +98,7 @@ impl Story {
         support::finish(&mut self.command(arguments))
     }
 
-    /// Fails unless the command did well; what it printed.
+    /// Fails unless the command succeeded. Returns its output.
     pub fn well(&self, arguments: &[&str]) -> Result<String> {
         let Output { out, err, code } = self.cartouche(arguments);
         ensure!(code == 0, "{arguments:?}: {out}{err}");
@@ -117,12 +117,12 @@ impl Story {
         contains(&err, &[part])
     }
 
-    /// What the command printed.
+    /// Returns the output of the command, read as JSON.
     pub fn json(&self, arguments: &[&str]) -> Result<Value> {
         Ok(serde_json::from_str(&self.well(arguments)?)?)
     }
 
-    /// Who asked for the last re-run of `hello`: the user of these tests.
+    /// Returns the user who requested the last re-run of `hello`: the user of these tests.
     pub fn user(&self) -> Result<String> {
         let history = self.json(&["history", "hello", "-o", "json"])?;
         let by = history[0]["rerunRequest"]["by"].as_str();
@@ -154,7 +154,7 @@ impl Story {
         self.soon(&["why", name], |why| contains(why, parts)).await
     }
 
-    /// Waits until the newest run of `hello` has this number and has succeeded; the history.
+    /// Waits until the newest run of `hello` has this number and has succeeded. Returns the history.
     pub async fn run_ends(&self, sequence: i64) -> Result<Value> {
         self.soon(&["history", "hello", "-o", "json"], |printed| {
             let history: Value = serde_json::from_str(printed)?;

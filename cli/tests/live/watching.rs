@@ -1,4 +1,4 @@
-//! What goes on until somebody ends it.
+//! Commands that run until the user ends them.
 
 use std::{
     io::{BufRead as _, BufReader},

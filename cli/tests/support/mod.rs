@@ -10,7 +10,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// What a command printed, and how it ended.
+/// Output and exit code of a command.
 pub struct Output {
     pub out: String,
     pub err: String,
@@ -94,7 +94,7 @@ pub fn edit(folder: &tempfile::TempDir, file: &str, from: &str, to: &str) {
     replace(&folder.path().join(file), from, to);
 }
 
-/// All that a command has said on standard error, once it has ended.
+/// Returns everything on standard error of a command, once it has ended.
 pub fn errors_of(child: &mut std::process::Child) -> String {
     use std::io::Read as _;
     let mut err = String::new();

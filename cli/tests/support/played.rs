@@ -1,4 +1,4 @@
-//! A server that plays an API server, for what no real one can be made to do in time.
+//! A server that plays an API server, for cases that a real one cannot be brought into in time.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -18,10 +18,10 @@ pub struct Request {
     pub body: String,
 }
 
-/// What the server answers: nothing is a 404, and a Status that holds a code has that.
+/// Answer of the server: `None` is a 404, and a Status with a code has that code.
 type Answer = dyn Fn(&Request) -> Option<Value> + Send + Sync;
 
-/// The server, and what it was asked.
+/// The server, and the requests that it got.
 pub struct Played {
     config: tempfile::NamedTempFile,
     asked: Arc<Mutex<Vec<Request>>>,
@@ -59,7 +59,7 @@ impl Played {
         command
     }
 
-    /// What such a command prints.
+    /// Runs such a command and returns its output.
     pub fn cartouche(&self, arguments: &[&str]) -> super::Output {
         super::finish(&mut self.command(arguments))
     }

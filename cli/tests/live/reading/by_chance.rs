@@ -1,4 +1,4 @@
-//! Chance that comes from a seed, so that what failed once fails again.
+//! Random choices from a seed, so that a failure can be repeated.
 
 /// Numbers by splitmix64.
 pub struct Chance(u64);

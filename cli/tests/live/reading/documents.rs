@@ -135,7 +135,7 @@ fn json(chance: &mut Chance, depth: usize) -> String {
 struct Writer<'a> {
     chance: &'a mut Chance,
     text: String,
-    /// How many anchors there are, named by their numbers.
+    /// Number of anchors, which are named by their numbers.
     anchors: usize,
     /// The names of the objects that have one, and how many were given.
     objects: Vec<usize>,
@@ -155,7 +155,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Most are sound: of documents that are refused for one thing, nothing else is compared.
+    /// Most are sound: nothing else is compared in a document that is refused.
     fn scalar(&mut self) -> String {
         if self.chance.once_in(8) {
             return scalars::scalar(self.chance);
@@ -236,7 +236,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What stands behind a colon or a dash, up to the end of its last line.
+    /// Writes the value behind a colon or a dash, up to the end of its last line.
     fn value(&mut self, indent: usize, depth: usize, is_item: bool) {
         let space = self.chance.mostly(&[" ", " ", "  "], &["\t", " \t"]);
         match self.chance.below(if depth == 0 { 9 } else { 13 }) {

@@ -10,12 +10,12 @@ use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What kubectl makes of a text.
+/// Result of kubectl for a text.
 #[derive(Debug, Deserialize)]
 pub struct Answer {
     pub documents: Vec<Value>,
     pub error: Option<String>,
-    /// What is in it that kubectl takes and the command refuses.
+    /// Parts of the text that kubectl takes and the command refuses.
     #[serde(default)]
     pub doubtful: Vec<String>,
 }
@@ -44,7 +44,7 @@ impl Kubectl {
         Ok(Self { program, folder })
     }
 
-    /// What it makes of each text.
+    /// Returns its result for each text.
     pub fn read(&self, texts: &[String]) -> Result<Vec<Answer>> {
         let input = self.folder.path().join("texts");
         let lines: Vec<String> = texts

@@ -140,7 +140,7 @@ fn time(chance: &mut Chance) -> String {
     time
 }
 
-/// What is at the edge of a range.
+/// Returns a number at the edge of a range.
 fn edge(chance: &mut Chance) -> String {
     let edge = chance.one_of(&[
         "9223372036854775807",
