@@ -1,4 +1,4 @@
-//! What is approved, against a server that plays an API server whose objects change meanwhile.
+//! Approvals, against a server that plays an API server whose objects change meanwhile.
 
 use crate::support::{
     cartouche,
@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 const FORBIDDEN: &str = "clusterruntemplates.carto.run \"greet\" is forbidden: User \"bob\" cannot get resource \"clusterruntemplates\"";
 
-/// What the server does.
+/// State and behaviour of the server.
 #[derive(Clone)]
 struct Server {
-    /// What the status of the Runnable says that is to be approved.
+    /// Approval that the status of the Runnable asks for.
     asked: Option<String>,
-    /// What is written on it.
+    /// Approval in the annotation of the Runnable.
     given: Option<String>,
-    /// What is refused on it.
+    /// Rejected approval in the annotation of the Runnable.
     rejected: Option<String>,
     approval: &'static str,
     /// The code and message of the refusal of each patch.
@@ -101,14 +101,14 @@ impl Server {
         })
     }
 
-    /// With what is rendered for what is asked, as the controller has it.
+    /// Sets the requested approval to that of the rendered run, as the controller has it.
     fn asking(mut self) -> Self {
         self.asked = Some(of_what_is_rendered());
         self
     }
 }
 
-/// Number and hash of what `cartouche diff` would show.
+/// Returns number and hash of the run that `cartouche diff` would show.
 fn of_what_is_rendered() -> String {
     let diff = Server::default().serve().cartouche(&["diff", "hello"]);
     let hash = diff.out.rsplit_once('(').unwrap().1;
@@ -265,7 +265,7 @@ fn what_was_approved_and_waits_no_more_is_not_approved_again() {
     }
 }
 
-/// What a call has written.
+/// Returns the patches of a call.
 fn written(played: &Played) -> Vec<Value> {
     let patches = played.asked("PATCH");
     let bodies = patches.iter();
@@ -286,7 +286,7 @@ fn what_waits_is_refused_with_the_words_of_a_person() {
     ];
     let exactly = [&reject[..], &["--approval", &approval]].concat();
     for arguments in [&reject[..], &exactly] {
-        // A yes that nobody has looked at yet goes with it.
+        // An approval that the controller has not read yet is removed with it.
         let server = Server {
             given: Some(approval.clone()),
             ..Server::default().asking()

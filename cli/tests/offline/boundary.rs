@@ -1,4 +1,4 @@
-//! What files name, and where links lead: nothing outside of the folder or its repository is read or written.
+//! Paths that files name, and links: nothing outside of the folder or its repository is read or written.
 
 use std::{
     fs,
@@ -33,7 +33,7 @@ spec:
     matchingLabels: {a: b}
 ";
 
-/// A folder that somebody proposes, and beside it what is none of theirs.
+/// A folder from a proposal, and files beside it that do not belong to it.
 struct Proposed {
     all: tempfile::TempDir,
 }
@@ -132,7 +132,7 @@ fn a_case_has_no_link_that_leads_outside() {
         let path = format!("proposed/{file}");
         proposed.write("proposed/selected.yaml", SELECTED);
         if file == "tests/one/expected-error.txt" {
-            // What cannot be rendered is compared with it.
+            // An error of rendering is compared with it.
             fs::remove_file(proposed.at("proposed/tests/one/expected.yaml")).unwrap();
             fs::remove_file(proposed.at("proposed/selected.yaml")).unwrap();
         }

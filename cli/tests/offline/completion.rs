@@ -1,4 +1,4 @@
-//! What a shell is told when somebody presses the key. Names of a cluster are in the live tests.
+//! Completions of a shell. Names of a cluster are in the live tests.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use std::{
 use crate::support::{Output, cartouche, command, finish, played::Played, repository};
 use serde_json::{Value, json};
 
-/// What is completed after `cartouche`, by the protocol of kubectl.
+/// Returns the completions after `cartouche`, by the protocol of kubectl.
 fn complete(words: &[&str], kubeconfig: &Path) -> Output {
     let mut command = command(&repository(), &["--", "kubectl-cartouche"]);
     command
@@ -66,7 +66,7 @@ fn names_beyond_the_first_answer_of_the_cluster_are_completed() {
     };
     let played = Played::serve(move |request| match &request.path {
         path if path.contains("continue=two") => Some(page(&["c"], "three")),
-        // What is late hides nothing of what came before.
+        // A late page hides none of the earlier names.
         path if path.contains("continue=three") => {
             std::thread::sleep(Duration::from_secs(5));
             None

@@ -3,7 +3,7 @@
 use crate::support::played::{Played, Request};
 use serde_json::{Value, json};
 
-/// A cluster with a Runnable whose last run is so, and which is so asked for.
+/// A cluster with a Runnable with these fields of its last run, and its Job if there is one.
 fn server(run: &Value, job: Option<Value>) -> Played {
     let mut current = json!({
         "sequence": 4, "inputHash": "v1:a", "apiVersion": "batch/v1", "kind": "Job", "name": "hello-a",

@@ -1,4 +1,4 @@
-//! What is released: an archive, its sum, and krew's manifest.
+//! The released files: an archive, its sum, and krew's manifest.
 
 use std::{
     fs,

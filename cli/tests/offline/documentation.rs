@@ -1,4 +1,4 @@
-//! What pages of `docs` have one write works as it stands there.
+//! The files in pages of `docs` work as they stand there.
 
 use std::{fs, path::Path};
 

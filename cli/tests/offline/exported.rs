@@ -1,8 +1,9 @@
-//! Templates that were objects of a cluster, annotations of other tools, and parameters of Tekton: what no schema says.
+//! Templates that were objects of a cluster, annotations of other tools, and parameters of Tekton: faults that no
+//! schema covers.
 
 use crate::support::{Output, cartouche_in};
 
-/// What `validate` says of a template whose runs are this object, and of a Runnable with some metadata and spec.
+/// Runs `validate` on a template whose runs are this object, and on a Runnable with some metadata and spec.
 fn validated(object: &str, metadata: &str, spec: &str) -> Output {
     let folder = tempfile::tempdir().unwrap();
     let object = object.trim_end().replace('\n', "\n    ");
@@ -27,7 +28,7 @@ fn is_not_said(output: &Output, sentence: &str) {
     assert!(!output.out.contains(sentence), "{sentence}: {}", output.out);
 }
 
-/// That there are so many errors and warnings, of which nothing else is counted.
+/// Asserts the numbers of errors and warnings.
 fn counts(output: &Output, errors: usize, warnings: usize) {
     let count = |what: &str| output.out.matches(what).count();
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What others have written, as the commands for people show it, against a server that plays an API server.
+//! Texts of others, as the commands for people show them, against a server that plays an API server.
 
 use crate::support::played::Played;
 use serde_json::{Value, json};

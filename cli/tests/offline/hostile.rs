@@ -55,7 +55,7 @@ fn hostile() -> String {
     [MARK, &COMMANDS.concat(), &characters, MARK].concat()
 }
 
-/// What is still in a text, colours of the command aside.
+/// Returns the hostile part that is left in a text, colours of the command aside.
 fn found_in(text: &str) -> Option<String> {
     let mut plain = text.replace("\u{1b}[31mEVIL", "\u{1b}!");
     for code in (0..=1).chain(31..=36).chain(91..=96) {
@@ -284,7 +284,7 @@ fn a_document_stays_the_same() {
     assert_eq!(run["data"]["said"], said);
 }
 
-/// A Runnable of a cluster that has such texts wherever others write.
+/// A Runnable of a cluster with such texts in every field that others write.
 fn cluster() -> Played {
     let mut template = template();
     template["spec"]["template"]["data"]["said"] = json!(hostile());

@@ -1,4 +1,4 @@
-//! `cartouche init`: what it writes can be used as it is.
+//! `cartouche init`: the files that it writes can be used as they are.
 
 use std::fs;
 

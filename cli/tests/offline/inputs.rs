@@ -1,4 +1,4 @@
-//! What the commands say of the inputs that a template declares.
+//! Output of the commands about the inputs that a template declares.
 
 use std::fs;
 

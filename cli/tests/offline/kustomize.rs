@@ -1,4 +1,4 @@
-//! Names that Kustomize changes: the configuration that lets them reach references, and what is said without it.
+//! Names that Kustomize changes: the configuration that lets them reach references, and the findings without it.
 
 use std::fs;
 
@@ -56,7 +56,7 @@ fn every_reference_of_the_configuration_is_a_text_of_its_definition() {
     }
 }
 
-/// What Kustomize makes of a template, a Runnable and a generated `ConfigMap` without the configuration.
+/// Output of Kustomize for a template, a Runnable and a generated `ConfigMap` without the configuration.
 const RENAMED: &str = "apiVersion: carto.run/v1alpha1
 kind: ClusterRunTemplate
 metadata: {name: prod-greet}
@@ -115,7 +115,7 @@ fn a_name_that_is_there_with_a_prefix_or_a_suffix_is_asked_about() {
         text.contains("warning[source]") && text.contains(generated),
         "{text}"
     );
-    // What only looks like it is a note, as of any object that is not there.
+    // A name that only looks like it gives a note, as for any missing object.
     let other = renamed.replace("prod-sizes-ch7th88g6k", "sizes-production");
     let text = validated(&other);
     assert!(

@@ -11,16 +11,16 @@ use serde_json::{Value, json};
 /// The password of the Secret, and its base64.
 const PASSWORD: [&str; 2] = ["hunter2", "aHVudGVyMg=="];
 
-/// What the server has.
+/// Objects of the server.
 #[derive(Clone)]
 struct Server {
     /// The Secret in base64; none where it may not be read, and empty where it is not there.
     password: Option<&'static str>,
     size: Option<&'static str>,
     reads_password: bool,
-    /// Whether a run of another hash is there.
+    /// True if there is a run with another hash.
     has_run: bool,
-    /// What waits for a person.
+    /// Approval that the status asks for.
     asked: Option<String>,
 }
 
@@ -115,7 +115,7 @@ impl Server {
         })
     }
 
-    /// What a command says, which is never what the Secret holds.
+    /// Runs a command, and asserts that its output never holds the value of the Secret.
     fn run(&self, arguments: &[&str]) -> Output {
         let output = self.clone().serve().cartouche(arguments);
         let all = format!("{}{}", output.out, output.err);
@@ -158,7 +158,7 @@ fn what_the_secret_holds_is_part_of_the_hash_of_what_reads_it() {
     assert_ne!(server.hash(), with(Some("eA=="), true).hash());
     let unread = with(Some("eA=="), false).hash();
     assert_eq!(unread, with(Some(PASSWORD[1]), false).hash());
-    // Nobody needs a right for what counts for nothing.
+    // An unused source needs no right.
     assert_eq!(unread, with(None, false).hash());
 }
 
@@ -334,24 +334,24 @@ fn a_run_whose_hash_cannot_be_known_is_not_approved() {
         &all[0]["unverified"],
     );
     assert_eq!(told, (&json!(asked), &json!(false), &json!(["db"])));
-    // Nobody is asked by a program, and it is still a choice of this value.
+    // Without a terminal there is no prompt: the error names the exact approval.
     let alone = without_right.run(&["approve", "hello", "--unverified"]);
     assert_eq!((alone.code, alone.out.as_str()), (2, ""));
     let exactly = format!("approve hello --approval {asked}");
     assert!(alone.err.contains(&exactly), "{}", alone.err);
-    // What can be verified is, whatever is said.
+    // The command verifies what it can, despite the flag.
     let other = Server {
         asked: Some("2:v1:0".to_owned()),
         ..Server::default()
     };
     let other = other.run(&["approve", "hello", "--unverified", "--yes"]);
     assert_eq!(other.code, 2, "{}{}", other.out, other.err);
-    // Whoever may read it has looked at it.
+    // A user who may read it has reviewed it.
     let given = played.cartouche(&["approve", "hello", "--approval", &asked]);
     assert_eq!(given.code, 0, "{}", given.err);
 }
 
-/// What the server says of a Runnable that an input comes from.
+/// Answer of the server about a Runnable that an input comes from.
 #[derive(Clone, Copy)]
 enum Base {
     Gives(&'static str),

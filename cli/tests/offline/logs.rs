@@ -17,8 +17,8 @@ use crate::support::{
 };
 use serde_json::{Value, json};
 
-/// A cluster with a Runnable whose run prints a line, goes on, and prints another one when it is told to end. It may
-/// have stages before that, in which it prints nothing.
+/// A cluster with a Runnable whose run prints a line, continues, and prints another one when it has to end. It may have
+/// stages before that, in which it prints nothing.
 #[derive(Clone, Default)]
 struct Played {
     ending: Arc<AtomicBool>,
@@ -201,7 +201,7 @@ fn it_is_told_what_a_pod_waits_for_once_for_each_reason() {
         assert_eq!(told.next().unwrap().unwrap(), line);
         played.stage.fetch_add(1, Ordering::SeqCst);
     }
-    // It is looked at once a second: there is time to say it again.
+    // It is polled once a second: there is time to print it again.
     std::thread::sleep(std::time::Duration::from_millis(2_500));
     played.stage.fetch_add(1, Ordering::SeqCst);
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -332,7 +332,7 @@ fn the_pods_of_a_pipeline_are_those_of_its_own_task_runs() {
         played.cartouche(&["logs", "hello"]).out
     };
     assert_eq!(printed(Some(listed)), "[own/greet] \"a line\"\n");
-    // Who may not list TaskRuns sees what can be told without them.
+    // A user who may not list TaskRuns sees what can be shown without them.
     let both = "[own/greet] \"a line\"\n[other/greet] \"a line\"\n";
     assert_eq!(printed(None), both);
 }

@@ -1,4 +1,4 @@
-//! What is done to many Runnables, against a server that plays an API server whose objects change meanwhile.
+//! Commands on many Runnables, against a server that plays an API server whose objects change meanwhile.
 
 use crate::support::{
     cartouche,
@@ -123,7 +123,7 @@ fn whether_labels_still_match_is_asked_of_the_server() {
     assert!(played.asked("PATCH").is_empty());
 }
 
-/// A Runnable with a run at work of a kind that nobody knows how to stop, and one with a Job.
+/// A Runnable with a run at work of a kind that cannot be stopped, and one with a Job.
 fn at_work() -> Played {
     let with_run = |name: &str, api_version: &str, kind: &str| {
         let mut runnable = runnable(name, name, "Unknown");
@@ -166,7 +166,7 @@ fn a_dry_run_does_not_promise_to_stop_what_cannot_be_stopped() {
 #[test]
 fn what_is_not_there_is_told_before_and_is_not_in_the_question() {
     let played = at_work();
-    // Only one is left: nobody has to be asked, which could not be here.
+    // Only one is left: there is no question, which a test could not answer.
     let one = played.cartouche(&["rerun", "job", "lost", "--token", "t"]);
     assert_eq!(one.code, 1, "{}", one.err);
     assert!(one.out.contains("job is to run again"), "{}", one.out);

@@ -1,4 +1,4 @@
-//! Objects among files that contradict each other, or nearly have the name that another one gives.
+//! Objects among files that contradict each other, or whose name is close to a reference.
 
 use crate::support::validated;
 

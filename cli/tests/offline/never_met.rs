@@ -1,4 +1,4 @@
-//! Rules for health that no run of a kind can meet, by its schema and for who comes from Cartographer; and labels.
+//! Rules for health that no run of a kind can meet, by its schema and for users who come from Cartographer; and labels.
 
 use std::{fs, path::Path};
 
@@ -27,7 +27,7 @@ spec:
                 ready: {type: boolean}
 ";
 
-/// What is said of a template of that kind with this rule, by its definition.
+/// Runs `validate` on a template of that kind with this rule, with its definition.
 fn said(rule: &str) -> Output {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("crd.yaml"), DEFINITION).unwrap();

@@ -1,8 +1,8 @@
-//! What `cartouche validate` says of files that kubectl takes, and that never work as they are written.
+//! Findings of `cartouche validate` about files that kubectl takes, and that never work as they are written.
 
 use crate::support::{cartouche_in, copy_of, edit};
 
-/// What is said of an example with something else in one of its files.
+/// Returns the findings about an example with a change in one of its files.
 fn said(example: &str, file: &str, from: &str, to: &str) -> String {
     let folder = copy_of(example);
     edit(&folder, file, from, to);

@@ -1,5 +1,5 @@
-//! What `cartouche why` and `logs` say of a run that makes no pod: its events alone say why, and the control plane of
-//! the tests has them only after a while.
+//! Output of `cartouche why` and `logs` for a run that makes no pod: only its events give the reason, and the control
+//! plane of the tests has them only after a while.
 
 use crate::support::played;
 use serde_json::{Value, json};

@@ -6,7 +6,7 @@ use std::{fs, path::Path};
 
 use crate::support::{cartouche_in, validated};
 
-/// The findings about a template of a Job with this pod, and about what stands beside it.
+/// Returns the findings about a template of a Job with this pod, and about the objects beside it.
 fn said(pod: &str, beside: &str) -> (i32, String) {
     let template = format!(
         "\
@@ -31,7 +31,7 @@ fn container(fields: &str) -> String {
     format!("containers: [{{name: main, image: 'registry.example.com/a:1', {fields}}}]")
 }
 
-/// Pods, each with what is said of it and what to do. An error ends with 1.
+/// Asserts the message and the help for each pod. An error ends with 1.
 fn are_said(cases: &[(String, bool, &str, &str)]) {
     for (pod, is_error, message, help) in cases {
         let (code, text) = said(pod, "");
@@ -97,7 +97,7 @@ fn a_command_that_only_a_shell_would_read_is_told() {
     ]);
 }
 
-/// Nothing is said of what the API server takes, and the engines run.
+/// Manifests that the API server takes, and the engines run, have no finding.
 #[test]
 fn valid_manifests_have_no_finding() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/valid");

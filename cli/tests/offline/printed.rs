@@ -1,4 +1,4 @@
-//! What the commands print that need no cluster.
+//! Output of the commands that need no cluster.
 
 use std::{fs, io::Write as _, path::Path, process::Stdio};
 
@@ -136,7 +136,7 @@ fn every_example_is_valid() {
     let output = cartouche(&["validate", "examples", "--deny-warnings", "--notes"]);
     assert_eq!(output.code, 0, "{}", output.out);
     assert!(output.err.contains(": no errors ("), "{}", output.err);
-    // What is not checked is said: kinds of which nothing is known here.
+    // The command reports what it does not check: kinds without a known schema.
     assert!(
         output
             .out

@@ -1,4 +1,4 @@
-//! With which profile runs are made, and how another one is chosen, against a server that plays an API server.
+//! The profile that runs are made with, and the choice of another one, against a server that plays an API server.
 
 mod pinned;
 
@@ -242,7 +242,7 @@ fn a_refresh_that_can_choose_nothing_is_an_error_and_writes_nothing() {
     assert_eq!(several.code, 1, "{}{}", several.out, several.err);
     assert!(several.err.contains("1 of 2 failed"), "{}", several.err);
     assert!(played.asked("PATCH").is_empty());
-    // Who may not see what there is to choose from asks all the same, and the controller looks.
+    // A user who may not list the profiles can request a refresh all the same, and the controller chooses.
     let unlisted = server(Vec::new()).cartouche(&["profile", "refresh", "hello"]);
     assert_eq!(unlisted.code, 0, "{}", unlisted.err);
 }
@@ -380,7 +380,7 @@ fn a_change_of_the_profile_alone_makes_no_run() {
     assert!(!same.out.contains("profile"), "{}", same.out);
 }
 
-/// What the command says of a run that waits as this approval, made with the profile of this size.
+/// Approves a run that waits with this approval, made with the profile of this size.
 fn approve_as(asked: &str, size: &str) -> crate::support::Output {
     let waits = json!({
         "metadata": { "annotations": { "carto.run/rerun-token": "again" } },
@@ -392,7 +392,7 @@ fn approve_as(asked: &str, size: &str) -> crate::support::Output {
     made(profiles, "Manual", &waits).cartouche(&["approve", "hello", "--dry-run"])
 }
 
-/// The approval of what is shown with the profile of this size.
+/// Returns the approval of the run that is shown with the profile of this size.
 fn approval_of(size: &str) -> String {
     let refused = approve_as("5:m1:0", size);
     let (_, said) = refused.err.split_once("error: ").unwrap();

@@ -1,4 +1,4 @@
-//! What the commands without a cluster say of profiles.
+//! Output of the commands without a cluster about profiles.
 
 use std::fs;
 
@@ -38,7 +38,7 @@ spec:
     spec: { nodeSelector: { pool: small } }
 ";
 
-/// The example with these profiles beside it; its template reads what is known when a run is made.
+/// The example with these profiles beside it. Its template reads facts of the run.
 fn example(profiles: &[&str]) -> tempfile::TempDir {
     let folder = copy_of("job");
     fs::write(folder.path().join("profiles.yaml"), profiles.join("---\n")).unwrap();
@@ -342,7 +342,7 @@ spec:
     edit(&folder, "template.yaml", "  outputs:", runner);
     let output = validate(&folder);
     insta::assert_snapshot!(output.out);
-    // Without templates nobody knows what containers there are, and without profiles what values.
+    // Without templates the containers are not known, and without profiles the values.
     fs::remove_file(folder.path().join("template.yaml")).unwrap();
     fs::remove_file(folder.path().join("runnable.yaml")).unwrap();
     assert!(!validate(&folder).out.contains("has a container"));
@@ -453,7 +453,7 @@ fn a_container_that_is_to_find_files_and_is_not_there_is_told() {
     let output = validate(&folder);
     assert_eq!(output.code, 1);
     assert!(output.out.contains("'gret'"), "{}", output.out);
-    // It needs no Runnable to be seen, and is told once.
+    // It is found without a Runnable, and is reported once.
     assert!(!output.out.contains("Runnable hello: "), "{}", output.out);
     edit(&folder, "template.yaml", "[gret]", "[greet]");
     assert_eq!(validate(&folder).out, "");

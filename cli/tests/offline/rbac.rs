@@ -15,7 +15,7 @@ fn the_role_of_an_example_says_what_each_verb_is_for() {
     insta::assert_snapshot!(output.out);
 }
 
-/// What a document in YAML or JSON grants: verb, resource and the names of objects.
+/// Returns the rules that a document in YAML or JSON grants: verb, resource and the names of objects.
 fn granted(items: &[Value]) -> Vec<String> {
     let mut granted = Vec::new();
     let texts = |value: &Value| -> Vec<String> {

@@ -1,4 +1,4 @@
-//! What `cartouche why` finds on a cluster beside the status, by the rights of its user.
+//! Facts that `cartouche why` finds on a cluster beside the status, with the rights of its user.
 
 use crate::support::played::Played;
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ fn cluster(answers: Vec<(&'static str, Value)>) -> Played {
     })
 }
 
-/// What is said of a Runnable whose template is blocked for this reason.
+/// Returns the output about a Runnable whose template is blocked for this reason.
 fn blocked(
     spec: &Value,
     (reason, message): (&str, &str),
@@ -119,7 +119,7 @@ fn failed(of_template: &Value, of_runnable: &Value, hash: &str, log: Option<&str
     ])
 }
 
-/// What `why` says of it, once its hash is that of what is rendered.
+/// Returns the output of `why` about it, once its hash is that of the rendered run.
 fn why_failed(of_template: &Value, of_runnable: &Value, log: Option<&str>) -> String {
     let diff = failed(of_template, of_runnable, "v1:0", log);
     let diff = diff.cartouche(&["diff", "hello", "-o", "json"]).out;
@@ -144,7 +144,7 @@ fn the_end_of_the_log_of_the_container_that_failed_is_shown_unless_a_secret_may_
     for text in [
         why_failed(&sensitive, &none, log),
         why_failed(&none, &selector("Secret"), log),
-        // What is rendered now is not what it was made of.
+        // The run was not made from what is rendered now.
         failed(&none, &none, "v1:0", log)
             .cartouche(&["why", "hello"])
             .out,

@@ -1,4 +1,4 @@
-//! What `validate` and `render` say of the objects that a selector meets.
+//! Output of `validate` and `render` about the objects that a selector meets.
 
 use std::fs;
 

@@ -23,7 +23,7 @@ spec:
   sensitiveOutputs: [password]
 ";
 
-/// What `validate` says of a Runnable whose outputs go there.
+/// Runs `validate` on a Runnable with these sinks.
 fn told(sinks: &str) -> (i32, String) {
     told_of(TEMPLATE, sinks, "[]")
 }

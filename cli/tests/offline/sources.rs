@@ -114,7 +114,7 @@ fn the_value_of_a_secret_is_a_part_of_the_hash_and_another_uid_is_another_hash()
         "data: {password: aHVudGVyMg==}",
     );
     assert_eq!(first, hash(&encoded));
-    // With a uid that everybody knows a short value could be found by trying.
+    // With a public uid, a short value could be found by trying.
     assert_eq!(hash(SOURCES), hash(&SOURCES.replace("hunter2", "hunter3")));
 }
 
@@ -158,7 +158,7 @@ fn what_is_wrong_is_told_beside_what_is_not_known() {
         assert!(output.out.contains(part), "{part}: {}", output.out);
     }
     assert_eq!(output.out.matches("error[").count(), 2, "{}", output.out);
-    // Of what no tag reads nothing has to be known.
+    // An input that no tag reads does not have to be known.
     let unchecked = output.out.matches("was not checked: ConfigMap sizes");
     assert_eq!(unchecked.count(), 1, "{}", output.out);
     assert!(!output.out.contains("ConfigMap extras"), "{}", output.out);
@@ -202,7 +202,7 @@ fn a_case_has_its_sources_and_no_others() {
         "{expected}"
     );
     assert_eq!(run(with.path(), &["test"]).code, 0);
-    // What lies beside the case, as its manifest, is not what the case has.
+    // A manifest beside the case is not part of the case.
     fs::rename(
         with.path().join("tests/case/sources.yaml"),
         with.path().join("objects.yaml"),

@@ -20,7 +20,7 @@ metadata: {name: hello, namespace: team}
 spec: {runTemplateRef: {name: greet}, serviceAccountName: runner}
 ";
 
-/// What a command says of a template and a Runnable in files of their own.
+/// Runs a command on a template and a Runnable in files of their own.
 fn run(command: &[&str], template: &str, runnable: &str) -> Output {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("template.yaml"), template).unwrap();

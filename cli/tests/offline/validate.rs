@@ -1,4 +1,4 @@
-//! What `cartouche validate` finds in files that belong together.
+//! Findings of `cartouche validate` in files that belong together.
 
 use std::fs;
 
@@ -74,7 +74,7 @@ fn an_output_that_the_selected_runnable_will_never_have_is_an_error() {
     );
 }
 
-/// What the help of the first finding recommends for a path, followed.
+/// Follows the help of the first finding for a path, and returns the recommended path.
 fn follow(folder: &std::path::Path, written: &str) -> String {
     let template = folder.join("template.yaml");
     let output = cartouche_in(folder, &["validate", "."]);

@@ -1,8 +1,8 @@
-//! What `cartouche validate` says of a template and its Runnables, be it very much.
+//! Findings of `cartouche validate` about a template and its Runnables, even very many.
 
 use crate::support::{Output, cartouche_in};
 
-/// What is said of a template and its Runnable.
+/// Returns the findings about a template and its Runnable.
 fn validated(template: &str, runnable: &str) -> String {
     validated_as("text", template, runnable).out
 }
@@ -115,7 +115,7 @@ fn a_template_with_too_many_tags_is_tried_with_no_runnable() {
     assert!(out.contains("1001 tags, more than 1000"), "{out}");
 }
 
-/// No template may have two megabytes, and that is told at once, and not after many minutes.
+/// No template may have two megabytes: the command reports that at once, and not after many minutes.
 #[test]
 fn a_text_with_very_many_tags_is_read_once() {
     let tags = (0..50_000)

@@ -27,7 +27,7 @@ fn runnable(outputs: Option<Value>) -> Value {
     runnable
 }
 
-/// A cluster with that Runnable, and a Secret that nobody is to read.
+/// A cluster with that Runnable, and a Secret that must not be read.
 fn server(outputs: Option<Value>) -> Played {
     Played::serve(move |request: &Request| {
         assert!(!request.path.contains("/secrets"), "{}", request.path);

@@ -6,7 +6,7 @@ use crate::support::played::{Played, Request};
 
 const FORBIDDEN: &str = "clusterruntemplates.carto.run \"greet\" is forbidden: User \"bob\" cannot get resource \"clusterruntemplates\"";
 
-/// What the server says of a kind.
+/// Returns the answer of the server about a kind.
 fn served(group: &str, kind: &str, plural: &str) -> Value {
     json!({
         "kind": "APIResourceList", "groupVersion": group,
