@@ -13,7 +13,7 @@ use crate::{
     support,
 };
 
-/// A template of the example, and a Runnable of it whose runs need approval.
+/// Returns a template of the example, and a Runnable of it whose runs need approval.
 fn guarded(name: &str) -> Result<String> {
     let example = example_job("guarded", "      template:\n")?;
     // The last spec is that of the Runnable.

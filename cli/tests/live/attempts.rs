@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::story::{Story, example_job};
 
-/// A template of the example whose pods fail, and a Runnable of it with one further attempt.
+/// Returns a template of the example whose pods fail, and a Runnable of it with one further attempt.
 fn failing(pause: &str) -> Result<String> {
     let of_job = "      backoffLimit: 0\n      template:\n        metadata: {annotations: {play.carto.run/outcome: fail}}\n";
     let example = example_job("failing", of_job)?;

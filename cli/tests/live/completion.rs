@@ -10,7 +10,7 @@ use crate::{
     support::{self, Output},
 };
 
-/// As kubectl asks its plugin; then through kubectl itself.
+/// Names are completed as kubectl asks its plugin, and then through kubectl itself.
 pub async fn knows_names(story: &Story) -> Result<()> {
     let namespace = &story.namespace;
     for (words, found, not) in [

@@ -134,7 +134,7 @@ pub async fn a_health_rule_never_matches(story: &Story) -> Result<()> {
     story.warns(&["outputs", "never"], 2, &hint)
 }
 
-/// A template that names its runs, and a Runnable of it, for the account of the one before.
+/// Returns a template that names its runs, and a Runnable of it, for the account of the one before.
 fn fixed(name: &str) -> String {
     format!(
         "apiVersion: carto.run/v1alpha1

@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 
 use crate::story::{Story, example_job};
 
-/// It is suspended, asked to run, and resumed.
+/// A Runnable is suspended, gets a request to run, and is resumed.
 pub async fn held_back(story: &Story) -> Result<()> {
     story.says(&["suspend", "hello"], &["is suspended"])?;
     story.says(&["suspend", "hello"], &["was suspended already"])?;
@@ -24,7 +24,7 @@ pub async fn held_back(story: &Story) -> Result<()> {
     story.run_ends(4).await.map(drop)
 }
 
-/// A template of the example whose pods never end, and a Runnable of it.
+/// Returns a template of the example whose pods never end, and a Runnable of it.
 pub(super) fn endless() -> Result<String> {
     let hang = "        metadata: {annotations: {play.carto.run/outcome: hang}}\n";
     example_job("endless", &format!("      template:\n{hang}"))
@@ -92,7 +92,7 @@ pub async fn of_many(story: &Story) -> Result<()> {
     story
         .why_says("endless", &["run 2: Job", "Running"])
         .await?;
-    // Only one of them has a run at work: there is no question.
+    // Only one of them has a running run, so there is no question.
     story.says(&["cancel", "--all"], &["run 2 of endless then counts"])?;
     let suspend = ["suspend", "--all", "--yes"];
     story.says(

@@ -173,7 +173,7 @@ async fn second_run(story: &Story) -> Result<()> {
     Ok(())
 }
 
-/// A run that the API server would refuse: its words, and no Job of it.
+/// A run that the API server would refuse: its message, and no Job of it.
 fn refused(story: &Story, runnable: &str) -> Result<()> {
     let example = repository().join("examples/job/template.yaml");
     let template = fs::read_to_string(example)?;

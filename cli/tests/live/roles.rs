@@ -54,7 +54,7 @@ fn runnable(account: &str) -> String {
     .to_string()
 }
 
-/// Verb and resource of everything that a printed list grants.
+/// Returns verb and resource of everything that a printed list grants.
 fn granted(list: &Value) -> BTreeSet<(String, String)> {
     let rules = list["items"][0]["rules"].as_array();
     let mut granted = BTreeSet::new();
@@ -70,7 +70,7 @@ fn granted(list: &Value) -> BTreeSet<(String, String)> {
     granted
 }
 
-/// The same list without one verb of one resource.
+/// Returns the same list without one verb of one resource.
 fn without(list: &Value, verb: &str, plural: &str) -> Value {
     let mut list = list.clone();
     for rule in list["items"][0]["rules"]

@@ -31,8 +31,8 @@ impl Deref for Story {
     }
 }
 
-/// Template and Runnable of the example of a Job under another name, with this in the place of the line where the
-/// template of its pods begins.
+/// Returns template and Runnable of the example of a Job under another name, with this in the place of the line where
+/// the template of its pods begins.
 pub fn example_job(name: &str, of_job: &str) -> Result<String> {
     let example = repository().join("examples/job");
     let template = fs::read_to_string(example.join("template.yaml"))?
@@ -49,7 +49,7 @@ pub fn example_job(name: &str, of_job: &str) -> Result<String> {
 }
 
 impl Story {
-    /// A full control plane with the controller and this example.
+    /// Starts a full control plane with the controller and this example.
     pub async fn begin(example: &str) -> Result<(Self, Controller)> {
         let story = Self::without_cartouche().await?;
         story.cluster.install_cartouche().await?;
@@ -64,7 +64,7 @@ impl Story {
         Ok((story, controller))
     }
 
-    /// A full control plane, and nothing in it.
+    /// Starts a full control plane with nothing in it.
     pub async fn without_cartouche() -> Result<Self> {
         let demo = demo()?;
         let demo = demo.to_str().context("a path of text")?;
@@ -73,17 +73,17 @@ impl Story {
         Ok(Self(Fixture::of(&cluster, "cartouche-examples", patience)))
     }
 
-    /// The controller, once it is ready.
+    /// Starts the controller, and waits until it is ready.
     pub async fn controller(&self) -> Result<Controller> {
         Controller::start(demo()?, &self.cluster, &Settings::default()).await
     }
 
-    /// The controller, ready or not.
+    /// Starts the controller without waiting for it.
     pub async fn unready_controller(&self) -> Result<Controller> {
         Controller::start_without_waiting(demo()?, &self.cluster, &Settings::default()).await
     }
 
-    /// The command as it would be called.
+    /// Returns the command as it would be called.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = support::command(&repository(), arguments);
         command.env("KUBECONFIG", self.cluster.kubeconfig());
@@ -166,7 +166,7 @@ impl Story {
     }
 }
 
-/// The program of the harness. `cargo test --workspace` builds it beside this one.
+/// Returns the program of the harness. `cargo test --workspace` builds it beside this one.
 fn demo() -> Result<PathBuf> {
     let demo = Path::new(env!("CARGO_BIN_EXE_cartouche")).with_file_name("demo");
     if !demo.is_file() {

@@ -58,7 +58,7 @@ impl Proposed {
         proposed
     }
 
-    /// The same as a repository.
+    /// Creates the folder as a repository.
     fn repository() -> Self {
         let proposed = Self::new();
         fs::create_dir(proposed.at("proposed/.git")).unwrap();
@@ -225,7 +225,7 @@ const GIVEN_A_FOLDER: [&[&str]; 8] = [
     ],
 ];
 
-/// As tools for builds make such links in every repository.
+/// Build tools make such links in every repository.
 #[test]
 fn a_folder_that_a_link_leads_out_to_is_passed_over_and_the_rest_is_read() {
     let proposed = Proposed::new();

@@ -10,7 +10,7 @@ fn run(sequence: i64) -> Value {
     })
 }
 
-/// Runs 2 and 3 of it are at work, and run 3 is that for the present inputs.
+/// Returns a Runnable whose runs 2 and 3 are running. Run 3 is the one for the present inputs.
 fn runnable(name: &str) -> Value {
     json!({
         "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",

@@ -1,4 +1,4 @@
-//! The states of a last run that `cartouche diff` tells apart, against a server that plays an API server.
+//! The states of a last run that `cartouche diff` distinguishes, against a server that plays an API server.
 
 use crate::support::played::{Played, Request};
 use serde_json::{Value, json};

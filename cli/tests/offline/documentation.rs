@@ -68,7 +68,7 @@ fn rendered(folder: &Path, recipe: &str) -> Value {
     serde_json::from_str(&rendered.out).unwrap()
 }
 
-/// The run of a recipe of template-recipes.md whose template is for inputs of any kind.
+/// Renders the run of a recipe of template-recipes.md whose template is for inputs of any kind.
 fn with_inputs(recipe: &str, template: &str) -> Value {
     let folder = tempfile::tempdir().unwrap();
     write_files("template-recipes.md", folder.path());
@@ -80,7 +80,7 @@ fn with_inputs(recipe: &str, template: &str) -> Value {
     rendered(folder.path(), recipe)
 }
 
-/// A text in a run that is YAML.
+/// Reads a text in a run that is YAML.
 fn yaml(text: &Value) -> Value {
     serde_saphyr::from_str(text.as_str().unwrap()).unwrap()
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::support::{cartouche_in, copy_of};
 
-/// The example `job`, with two files that cannot be read.
+/// Returns the example `job`, with two files that cannot be read.
 fn with_broken() -> tempfile::TempDir {
     let folder = copy_of("job");
     let broken = "metadata:\n  name: shop-{{ session_namespace }}\n  {{ x }}\n";

@@ -134,7 +134,7 @@ fn expected() -> Value {
     json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "hello-x" }, "data": { "said": "Good evening" } })
 }
 
-/// Every document with one of its texts, or one of its keys, made hostile, and which that is.
+/// Returns every document with one of its texts, or one of its keys, made hostile, and the name of that part.
 fn variants(document: &Value) -> Vec<(String, Value)> {
     let mut found = Vec::new();
     match document {
@@ -166,7 +166,7 @@ fn variants(document: &Value) -> Vec<(String, Value)> {
     found
 }
 
-/// A file of JSON, which is YAML: with characters as they are, but for those that no YAML may have.
+/// Writes a file of JSON, which is YAML: with characters as they are, except for those that no YAML may have.
 fn write(folder: &Path, file: &str, document: &Value) {
     let text: String = format!("{document:#}")
         .chars()
@@ -196,7 +196,7 @@ const COMMAND_LINES: [&[&str]; 15] = [
     &["migrate", "check", "."],
 ];
 
-/// The files, of which one is another one.
+/// Creates the files, with this document in place of one of them.
 fn play(file: &str, document: &Value) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let case_folder = folder.path().join("tests/one");

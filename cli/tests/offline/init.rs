@@ -6,7 +6,7 @@ use crate::support::cartouche_in;
 
 const KINDS: [&str; 3] = ["Job", "TaskRun", "Workflow"];
 
-/// The commands that are printed as next steps, each as words.
+/// Returns the commands that are printed as next steps, each as words.
 fn steps(out: &str, program: &str) -> Vec<Vec<String>> {
     let steps = out
         .lines()

@@ -11,7 +11,7 @@ fn read(path: &str) -> Value {
     serde_saphyr::from_str(&text).unwrap()
 }
 
-/// The schema at the end of a path as Kustomize writes it: through every list.
+/// Returns the schema at the end of a path as Kustomize writes it: through every list.
 fn at<'a>(schema: &'a Value, path: &str) -> Option<&'a Value> {
     let inner = |schema: &'a Value| schema.get("items").unwrap_or(schema);
     path.split('/').try_fold(schema, |schema, key| {

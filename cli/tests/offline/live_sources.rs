@@ -123,7 +123,7 @@ impl Server {
         output
     }
 
-    /// The hash that a diff shows.
+    /// Returns the hash that a diff shows.
     fn hash(&self) -> String {
         let out = self.run(&["diff", "hello"]).out;
         let (_, hash) = out.rsplit_once('(').unwrap();

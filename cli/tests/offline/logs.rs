@@ -155,7 +155,7 @@ fn lines_are_printed_as_they_come_and_the_end_of_the_run_is_the_end() {
         lines.next().unwrap().unwrap(),
         "[hello-x-abc/greet] first line"
     );
-    // It is printed although the run goes on: only now does it end.
+    // It is printed although the run continues: only now does it end.
     assert!(child.try_wait().unwrap().is_none());
     played.ending.store(true, Ordering::SeqCst);
     assert_eq!(

@@ -123,7 +123,7 @@ fn whether_labels_still_match_is_asked_of_the_server() {
     assert!(played.asked("PATCH").is_empty());
 }
 
-/// A Runnable with a run at work of a kind that cannot be stopped, and one with a Job.
+/// A Runnable with a running run of a kind that cannot be stopped, and one with a Job.
 fn at_work() -> Played {
     let with_run = |name: &str, api_version: &str, kind: &str| {
         let mut runnable = runnable(name, name, "Unknown");

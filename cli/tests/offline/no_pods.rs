@@ -4,7 +4,7 @@
 use crate::support::played;
 use serde_json::{Value, json};
 
-/// A cluster with a Job that makes no pod, as `said` tells, with these events.
+/// A cluster with a Job that makes no pod, with the message `said` and these events.
 fn without_pods((reason, said): (&str, &str), events: Option<Value>) -> played::Played {
     let conditions = ["StampedObjectCondition", "Ready"].map(|name| {
         json!({

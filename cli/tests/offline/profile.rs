@@ -320,7 +320,7 @@ fn a_misfit_is_seen_by_the_dry_run() {
     );
 }
 
-/// The hash of what is rendered, as `diff` shows it.
+/// Returns the hash of what is rendered, as `diff` shows it.
 fn hash() -> String {
     let diff = server(two()).cartouche(&["diff", "hello"]);
     let hash = diff.out.rsplit_once('(').unwrap().1;

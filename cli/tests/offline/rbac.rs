@@ -75,7 +75,7 @@ fn the_accounts_of_the_examples_may_do_what_is_printed_for_them_but_for_what_is_
             .collect();
         let mut now = granted(&printed);
         let mut before = granted(&kept);
-        // Mostly only to tell why a run failed.
+        // Mostly needed only to explain why a run failed.
         for all in [&mut now, &mut before] {
             all.retain(|it| it != "list pods");
         }
@@ -216,7 +216,7 @@ fn a_name_that_no_object_can_have_gives_no_role() {
     }
 }
 
-/// The name of the role that is printed, and of its binding.
+/// Returns the name of the role that is printed, and of its binding.
 fn role_of(folder: &std::path::Path, arguments: &[&str]) -> String {
     let printed = cartouche_in(folder, &[&["rbac", "-o", "json"], arguments].concat());
     assert_eq!(printed.code, 0, "{}", printed.err);
@@ -252,7 +252,7 @@ const SOURCES: &str = "  inputsFrom:
     - {name: password, secretKeyRef: {name: db, key: password}}
 ";
 
-/// The example `job`, with inputs from other objects.
+/// Returns the example `job`, with inputs from other objects.
 fn with_sources() -> tempfile::TempDir {
     let folder = copy_of("job");
     edit(

@@ -28,7 +28,7 @@ fn run(command: &[&str], template: &str, runnable: &str) -> Output {
     cartouche_in(folder.path(), command)
 }
 
-/// The same of `validate`, which finds one error and nothing else.
+/// Runs `validate`, which finds one error and nothing else, and returns the output.
 fn only_error(template: &str, runnable: &str) -> String {
     let output = run(&["validate", "."], template, runnable);
     assert_eq!(output.code, 1, "{}", output.out);

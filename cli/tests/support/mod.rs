@@ -17,7 +17,7 @@ pub struct Output {
     pub code: i32,
 }
 
-/// The command in a folder, without a terminal and without a cluster.
+/// Returns the command in a folder, without a terminal and without a cluster.
 pub fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cartouche"));
     command
@@ -34,7 +34,7 @@ pub fn cartouche_in(folder: &Path, arguments: &[&str]) -> Output {
     finish(&mut command(folder, arguments))
 }
 
-/// The exit code and the output of `validate` on these manifests, in one file.
+/// Returns the exit code and the output of `validate` on these manifests, in one file.
 pub fn validated(manifests: &str) -> (i32, String) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("all.yaml"), manifests).unwrap();
@@ -62,7 +62,7 @@ pub fn cartouche(arguments: &[&str]) -> Output {
     cartouche_in(&repository(), arguments)
 }
 
-/// A folder with a copy of one example.
+/// Creates a folder with a copy of one example.
 pub fn copy_of(example: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     copy(&repository().join("examples").join(example), folder.path());

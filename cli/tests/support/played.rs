@@ -52,7 +52,7 @@ impl Played {
         self.config.path()
     }
 
-    /// The command, with this server for its cluster.
+    /// Returns the command, with this server for its cluster.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = super::command(&super::repository(), arguments);
         command.env("KUBECONFIG", self.config.path());
@@ -64,7 +64,7 @@ impl Played {
         super::finish(&mut self.command(arguments))
     }
 
-    /// The requests of a method.
+    /// Returns the requests of a method.
     pub fn asked(&self, method: &str) -> Vec<Request> {
         let asked = self.asked.lock().unwrap();
         asked
@@ -114,7 +114,7 @@ fn write(mut stream: TcpStream, answer: Option<Value>, path: &str) {
     );
 }
 
-/// A kubeconfig for a server on a port of this machine.
+/// Creates a kubeconfig for a server on a port of this machine.
 pub fn kubeconfig(port: u16) -> tempfile::NamedTempFile {
     let config = json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "played",

@@ -20,7 +20,7 @@ impl Chance {
         usize::try_from(self.next() >> 33).unwrap() % bound
     }
 
-    /// True once in so many times.
+    /// Returns true once in so many times.
     pub fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
@@ -29,7 +29,7 @@ impl Chance {
         choices[self.below(choices.len())]
     }
 
-    /// A sound one, and once in forty times an odd one.
+    /// Returns a sound one, and once in forty times an odd one.
     pub fn mostly<'a>(&mut self, sound: &[&'a str], odd: &[&'a str]) -> &'a str {
         let is_odd = self.once_in(40);
         self.one_of(if is_odd { odd } else { sound })
@@ -39,7 +39,7 @@ impl Chance {
         of.chars().nth(self.below(of.chars().count())).unwrap()
     }
 
-    /// Some of these characters, at least and at most so many.
+    /// Returns some of these characters, at least and at most so many.
     pub fn some(&mut self, of: &str, least: usize, most: usize) -> String {
         let count = least + self.below(most - least + 1);
         (0..count).map(|_| self.character(of)).collect()

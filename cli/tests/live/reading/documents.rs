@@ -5,7 +5,7 @@
 
 use super::{by_chance::Chance, scalars};
 
-/// A file of one or more documents, now and then with a mistake or with the line ends of Windows.
+/// Returns a file of one or more documents, now and then with a mistake or with the line ends of Windows.
 pub fn text(chance: &mut Chance) -> String {
     let mut text = String::new();
     if chance.once_in(6) {
@@ -357,7 +357,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A text without quotes or in them, over some lines.
+    /// Writes a text without quotes or in them, over some lines.
     fn many_lines(&mut self, indent: usize) {
         let quote = self.chance.one_of(&["", "", "'", "\""]);
         self.text.push(' ');

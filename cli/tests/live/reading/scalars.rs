@@ -4,7 +4,7 @@ use super::by_chance::Chance;
 
 const DIGITS: &str = "0123456789";
 
-/// A text with a scalar in it.
+/// Returns a text with a scalar in it.
 pub fn text(chance: &mut Chance) -> String {
     let scalar = scalar(chance);
     match chance.below(8) {
@@ -17,7 +17,7 @@ pub fn text(chance: &mut Chance) -> String {
     }
 }
 
-/// One that is tagged or in quotes now and then.
+/// Returns a scalar that is tagged or in quotes now and then.
 pub fn scalar(chance: &mut Chance) -> String {
     let bare = bare(chance);
     match chance.below(16) {
@@ -92,7 +92,7 @@ fn number(chance: &mut Chance) -> String {
     number
 }
 
-/// A word with a meaning, in any case.
+/// Returns a word with a meaning, in any case.
 fn word(chance: &mut Chance) -> String {
     let word = chance.one_of(&[
         "y", "n", "yes", "no", "on", "off", "true", "false", "null", "~", ".inf", "-.inf", "+.inf",
@@ -181,7 +181,7 @@ fn base_64(chance: &mut Chance) -> String {
     format!("{}{padding}", chance.some("aAzZ09+/", 1, 9))
 }
 
-/// Double quotes with escapes, of which some are none.
+/// Returns double quotes with escapes, some of which are invalid.
 fn quoted(chance: &mut Chance) -> String {
     let mut text = String::from("\"");
     for _ in 0..chance.below(5) {

@@ -14,7 +14,7 @@ fn items(folder: &tempfile::TempDir, arguments: &[&str]) -> Vec<Value> {
     list["items"].as_array().unwrap().clone()
 }
 
-/// Kind, namespace and name of each.
+/// Returns kind, namespace and name of each.
 fn named(items: &[Value]) -> Vec<String> {
     let text = |item: &Value, at: &str| item.pointer(at).unwrap().as_str().unwrap().to_owned();
     let name = |item: &Value| {
