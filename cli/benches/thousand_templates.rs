@@ -6,7 +6,7 @@ fn main() {
     divan::main();
 }
 
-/// A folder with that many templates of Jobs that declare their inputs, and a Runnable for each.
+/// Creates a folder with that many templates of Jobs that declare their inputs, and a Runnable for each.
 fn folder(count: usize) -> std::io::Result<tempfile::TempDir> {
     let folder = tempfile::tempdir()?;
     for number in 0..count {

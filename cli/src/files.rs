@@ -26,7 +26,7 @@ impl FileArgs {
         *words = names;
     }
 
-    /// The same of a word that may be given.
+    /// Takes an optional word if it is a file.
     pub(crate) fn take_one(&mut self, word: &mut Option<String>) {
         if let Some(file) = word.take_if(|word| is_file(word)) {
             self.files.push(PathBuf::from(file));
@@ -39,7 +39,7 @@ impl FileArgs {
     }
 }
 
-/// True if a word is written as a path, and leads to something. A folder may be called like a Runnable.
+/// Returns true if a word is written as a path, and leads to something. A folder may be called like a Runnable.
 fn is_file(word: &str) -> bool {
     let path = Path::new(word);
     let extension = path.extension().and_then(|it| it.to_str());

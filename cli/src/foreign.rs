@@ -83,7 +83,7 @@ fn as_json(out: &mut String, character: char) {
     }
 }
 
-/// YAML knows no pairs of escapes.
+/// Escapes a character for YAML, which has no pairs of escapes.
 fn as_yaml(out: &mut String, character: char) {
     let code = u32::from(character);
     let _ = match code {

@@ -73,12 +73,12 @@ impl Id {
         Self::runnable(&text(&metadata.namespace), &text(&metadata.name))
     }
 
-    /// `Runnable/shop/build`: no two have the same.
+    /// Returns `Runnable/shop/build`, which is unique.
     pub(crate) fn key(&self) -> String {
         format!("{}/{}/{}", self.kind, self.namespace, self.name)
     }
 
-    /// `Runnable shop/build`.
+    /// Returns `Runnable shop/build`.
     pub(crate) fn shown(&self) -> String {
         format!("{} {}/{}", self.kind, self.namespace, self.name)
     }
@@ -101,7 +101,7 @@ pub(crate) struct Edge {
 }
 
 impl Edge {
-    /// `digest: output digest of Runnable shop/base`.
+    /// Returns `digest: output digest of Runnable shop/base`.
     fn named(&self) -> String {
         format!(
             "{}: {} {} of {}",
@@ -270,7 +270,7 @@ fn written(runnables: &[Runnable], edges: &[Edge]) -> Vec<Written> {
 /// The other ends of the edges of each object.
 type Ends<'a> = BTreeMap<&'a Id, BTreeSet<&'a Id>>;
 
-/// The Runnables that a Runnable reads.
+/// Returns the Runnables that a Runnable reads.
 pub(crate) fn reads(runnable: &Runnable) -> BTreeSet<Id> {
     let edges = edges(runnable).into_iter();
     edges
@@ -332,7 +332,7 @@ fn in_order(mut nodes: BTreeMap<Id, Node>, links: &[(&Id, &Id)]) -> Vec<Node> {
     order
 }
 
-/// Each cycle once, from the member that is first by name.
+/// Returns each cycle once, from the member that is first by name.
 fn cycles(links: &[(&Id, &Id)]) -> Vec<Vec<Id>> {
     let mut sources = Ends::new();
     for (from, to) in links {

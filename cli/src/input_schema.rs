@@ -9,12 +9,12 @@ use crate::{
     source::{Document, Node, Segment},
 };
 
-/// The schema of a template, if it declares its inputs.
+/// Returns the schema of the inputs of a template, or `None` if it declares none.
 pub(crate) fn of(template: &Document) -> Option<Schema<'_>> {
     Schema::new(&template.value, "/spec/inputSchema").filter(|schema| schema.is_object())
 }
 
-/// The steps of a path below the inputs; `None` for a path to anything else.
+/// Returns the steps of a path below the inputs; `None` for a path to anything else.
 pub(crate) fn below_inputs(steps: &[PathStep]) -> Option<&[PathStep]> {
     syntax::below(steps, &["runnable", "spec", "inputs"])
 }
@@ -32,7 +32,7 @@ pub(crate) fn declared<'a>(template: &'a Document, steps: &[Segment]) -> Option<
     Some(node)
 }
 
-/// The default that an input has when a Runnable does not give it, or one above it.
+/// Returns the default that an input has when a Runnable does not give it, or one above it.
 pub(crate) fn default_of<'a>(template: &'a Document, steps: &[PathStep]) -> Option<&'a Node> {
     let mut node = template.root.at(&["spec", "inputSchema"])?;
     let mut default = None;

@@ -59,7 +59,7 @@ impl Entry {
         std::slice::from_ref(&self.source)
     }
 
-    /// The steps to one of its fields.
+    /// Returns the steps to one of its fields.
     fn steps(&self, fields: &[&str]) -> Vec<Segment> {
         let mut at = Segment::keys(["spec", FIELD]);
         at.push(Segment::Index(self.index));
@@ -67,7 +67,7 @@ impl Entry {
         at
     }
 
-    /// The field that says where it comes from.
+    /// Returns the field that says where it comes from.
     fn reference(&self) -> &'static str {
         let object = SourceObject::of(&self.source);
         object.map_or("name", |object| object.kind.field())
@@ -131,7 +131,7 @@ pub(crate) fn reads(runnable: &Document) -> Vec<Read> {
     entries(runnable).into_iter().filter_map(read).collect()
 }
 
-/// The names of elements that cannot be read.
+/// Returns the names of elements that cannot be read.
 fn unreadable(runnable: &Document) -> Vec<String> {
     let all: Vec<Value> = runnable.field(FIELD).unwrap_or_default();
     let broken = all

@@ -55,7 +55,7 @@ pub(crate) fn load(paths: &[PathBuf]) -> anyhow::Result<Loaded> {
     Ok(loaded)
 }
 
-/// A path as people write it.
+/// Returns a path as people write it.
 fn shown_path(path: &Path) -> String {
     path.strip_prefix(".").unwrap_or(path).display().to_string()
 }
@@ -73,12 +73,12 @@ fn read(path: &Path) -> anyhow::Result<String> {
 /// The files by which a folder is a test of a template: the run that has to come out, why none may, settings.
 pub(crate) const TEST_FILES: [&str; 3] = ["expected.yaml", "expected-error.txt", "case.yaml"];
 
-/// The result that a test expects is no manifest, and what it is played with may repeat one.
+/// Returns true for a test case: its expected result is no manifest, and its inputs may repeat one.
 fn is_test_case(folder: &Path) -> bool {
     TEST_FILES.iter().any(|file| folder.join(file).is_file())
 }
 
-/// The paths in a folder, sorted; hidden files and folders are left out.
+/// Returns the paths in a folder, sorted; hidden files and folders are left out.
 pub(crate) fn entries(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let unreadable = || format!("the folder {} cannot be read", folder.display());
     let mut paths = Vec::new();
@@ -92,7 +92,7 @@ pub(crate) fn entries(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The manifests below a folder, sorted. Test cases are left out.
+/// Returns the manifests below a folder, sorted. Test cases are left out.
 fn files_below(folder: &Path, boundary: &Boundary) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in entries(folder)? {
@@ -111,7 +111,7 @@ fn files_below(folder: &Path, boundary: &Boundary) -> anyhow::Result<Vec<PathBuf
     Ok(files)
 }
 
-/// One file of a test case: exactly one YAML document, of any kind.
+/// Loads one file of a test case: exactly one YAML document, of any kind.
 pub(crate) fn load_one(
     path: &Path,
     boundary: &Boundary,

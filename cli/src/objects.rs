@@ -129,7 +129,7 @@ impl Objects {
         Ok(())
     }
 
-    /// The template that a Runnable refers to.
+    /// Returns the template that a Runnable refers to.
     pub(crate) fn template_of(&self, runnable: &Document) -> Option<&Document> {
         let name = template_name(runnable);
         self.templates
@@ -137,7 +137,7 @@ impl Objects {
             .find(|template| template.name() == name)
     }
 
-    /// The profile of this name.
+    /// Returns the profile of this name.
     pub(crate) fn profile(&self, name: &str) -> Option<&Document> {
         self.profiles.iter().find(|profile| profile.name() == name)
     }
@@ -156,7 +156,7 @@ impl Objects {
         .maybe_help(renamed(name, names))
     }
 
-    /// The object that a Runnable selects.
+    /// Returns the object that a Runnable selects.
     pub(crate) fn selected_by(&self, runnable: &Document) -> Selected<'_> {
         let Some(selector) = runnable.value.pointer("/spec/selector") else {
             return Selected::NotAsked;
@@ -204,7 +204,7 @@ impl Objects {
             .collect()
     }
 
-    /// Everything that a selector may pick: Runnables select each other too.
+    /// Returns everything that a selector may pick: Runnables select each other too.
     pub(crate) fn selectable(&self) -> impl Iterator<Item = &Document> {
         self.others
             .iter()
@@ -331,7 +331,7 @@ pub(crate) fn several_selected(runnable: &Document, found: &[&Document]) -> Find
 /// Most objects of a selector that are named.
 pub(crate) const NAMED: usize = 5;
 
-/// Kind and name of an object.
+/// Returns kind and name of an object.
 pub(crate) fn shown(object: &Document) -> String {
     format!("{} {}", object.kind(), object.name())
 }

@@ -56,7 +56,7 @@ impl Rule {
     }
 }
 
-/// `apiVersion` and kind of everything that is needed.
+/// Returns `apiVersion` and kind of everything that is needed.
 pub(crate) fn kinds_of(needs: &[Need]) -> impl Iterator<Item = (&str, &str)> {
     needs.iter().filter_map(|need| match &need.target {
         Target::Kind(api_version, kind) => Some((&**api_version, &**kind)),

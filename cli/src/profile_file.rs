@@ -49,7 +49,7 @@ pub(crate) fn problem_finding(document: &Document, problem: &Diagnostic) -> Find
     finding
 }
 
-/// Every tag in it.
+/// Returns every tag of a profile.
 pub(crate) fn tags(document: &Document) -> Vec<PlacedTag> {
     let parts = ["podTemplate", "patches"].into_iter();
     parts
@@ -57,14 +57,14 @@ pub(crate) fn tags(document: &Document) -> Vec<PlacedTag> {
         .collect()
 }
 
-/// The name of the value of a profile that a tag reads.
+/// Returns the name of the value of a profile that a tag reads.
 pub(crate) fn value_read(path: &str) -> Option<String> {
     let steps = syntax::steps(path);
     let below = syntax::below(&steps, &["profile", "values"])?;
     below.first()?.key().map(str::to_owned)
 }
 
-/// The names of the values that it gives.
+/// Returns the names of the values that a profile gives.
 pub(crate) fn values(document: &Document) -> Vec<&str> {
     let values = document.value.pointer("/spec/values");
     let values = values.and_then(Value::as_object).into_iter().flatten();

@@ -71,7 +71,7 @@ impl Run {
     }
 }
 
-/// A Runnable out of a file, with what the API server would add.
+/// Returns a Runnable of a file with the fields that the API server would add.
 pub(crate) fn prepared(runnable: &Value, namespace: &str) -> Value {
     with_metadata(
         runnable,
@@ -102,13 +102,13 @@ fn with_metadata(runnable: &Value, fields: &[(&str, Value)], replace: bool) -> V
     runnable
 }
 
-/// The first run of a Runnable.
+/// Renders the first run of a Runnable.
 pub(crate) fn run(subject: &Subject<'_>) -> Result<Run, Vec<Diagnostic>> {
     let token = rerun_token(subject.runnable);
     run_numbered(subject, 1, token.as_deref())
 }
 
-/// A run with its number, and the request to run again that it answers, as it is sent.
+/// Renders a run with its number, and with the re-run request that it answers, as it is sent.
 pub(crate) fn run_numbered(
     subject: &Subject<'_>,
     sequence: i64,
@@ -190,7 +190,7 @@ fn annotation<'a>(runnable: &'a Value, name: &str) -> Option<&'a str> {
     annotations.get(name)?.as_str()
 }
 
-/// The request to run again that a Runnable carries.
+/// Returns the token of the re-run request of a Runnable.
 fn rerun_token(runnable: &Value) -> Option<String> {
     let token = annotation(runnable, RERUN_TOKEN_ANNOTATION);
     token.filter(|token| !token.is_empty()).map(rerun::bounded)
@@ -206,7 +206,7 @@ fn rendered(subject: &Subject<'_>) -> Result<Rendered, Diagnostics> {
     subject.template.render(&subject.context()?)
 }
 
-/// The value of one path of a tag, if it has one.
+/// Returns the value of one path of a tag, if it has one.
 pub(crate) fn value_of(path: &str, subject: &Subject<'_>, run: &Run) -> Option<Value> {
     let values = subject.with.map(|with| with.profile.values());
     if let Some(value) = run.facts().value(path, values) {

@@ -42,7 +42,7 @@ impl<'a> Schema<'a> {
         Some(Self { document, node }.resolved())
     }
 
-    /// The schema behind references, and behind an `allOf` that only wraps one.
+    /// Returns the schema behind references, and behind an `allOf` that only wraps one.
     fn resolved(self) -> Self {
         let mut node = self.node;
         for _ in 0..MAX_REFERENCES {
@@ -93,7 +93,7 @@ impl<'a> Schema<'a> {
         self.text("description").filter(|text| !text.is_empty())
     }
 
-    /// `object`, `array`, `string`, `integer`, `number` or `boolean`, if it is one of them alone.
+    /// Returns `object`, `array`, `string`, `integer`, `number` or `boolean`, if it is one of them alone.
     pub(crate) fn type_name(self) -> Option<&'a str> {
         match self.get("type")? {
             Value::String(name) => Some(name),
@@ -110,7 +110,7 @@ impl<'a> Schema<'a> {
         }
     }
 
-    /// A number or a text: ports, quantities.
+    /// Returns true for a number or a text, such as ports and quantities.
     pub(crate) fn is_int_or_string(self) -> bool {
         self.flag("x-kubernetes-int-or-string") || self.text("format") == Some("int-or-string")
     }
@@ -186,7 +186,7 @@ impl<'a> Schema<'a> {
         required.into_iter().flatten().filter_map(Value::as_str)
     }
 
-    /// The schema as it is written.
+    /// Returns the schema as it is written.
     pub(crate) fn node(self) -> &'a Value {
         self.node
     }

@@ -45,7 +45,7 @@ impl Source {
         })
     }
 
-    /// The same text by another name.
+    /// Returns the same text with another name.
     pub(crate) fn renamed(&self, name: String) -> Arc<Self> {
         Arc::new(Self {
             name,
@@ -55,12 +55,12 @@ impl Source {
         })
     }
 
-    /// The documents of the text, but for those that are null.
+    /// Returns the documents of the text, but for those that are null.
     pub(crate) fn nodes(&self) -> Result<Vec<Node>, Refusal> {
         kubectl::documents(&self.text, self.is_marked)
     }
 
-    /// The marks of ytt in all of the text.
+    /// Returns the marks of ytt in all of the text.
     pub(crate) fn ytt(&self) -> Ytt {
         *self.ytt.get_or_init(|| Ytt::of(&self.text))
     }
@@ -74,7 +74,7 @@ pub(crate) struct SourceSpan {
 }
 
 impl SourceSpan {
-    /// Line and column (in characters), both from 1.
+    /// Returns line and column (in characters), both from 1.
     pub(crate) fn line_and_column(&self) -> (usize, usize) {
         let text = &self.source.text;
         let before = text
@@ -84,12 +84,12 @@ impl SourceSpan {
         (before.matches('\n').count() + 1, line.chars().count() + 1)
     }
 
-    /// The text that stands there.
+    /// Returns the text at the place.
     pub(crate) fn text(&self) -> &str {
         self.source.text.get(self.span.clone()).unwrap_or_default()
     }
 
-    /// True if values of a Secret may stand in the same line, as where a list is written as JSON in one.
+    /// Returns true if values of a Secret may stand in the same line, as where a list is written as JSON in one.
     pub(crate) fn is_beside_secret(&self) -> bool {
         let (before, behind) = self
             .source
@@ -102,7 +102,7 @@ impl SourceSpan {
         line.is_some_and(|line| line.contains("Secret") && line.contains("data"))
     }
 
-    /// `file:line:column`.
+    /// Returns `file:line:column`.
     pub(crate) fn shown(&self) -> String {
         let (line, column) = self.line_and_column();
         format!("{}:{line}:{column}", self.source.name)

@@ -74,7 +74,7 @@ pub(crate) const TEMPLATE_FILE: &str = "run-template.yaml";
 /// The file of the Runnable, after both.
 pub(crate) const RUNNABLE_FILE: &str = "runnable.yaml";
 
-/// The manifests to apply, in the order of their names: account, template and Runnable.
+/// Returns the manifests to apply, in the order of their names: account, template and Runnable.
 pub(crate) fn manifests(kind: StarterKind, account: &Account) -> anyhow::Result<[StarterFile; 3]> {
     let file = |name: &str, text| StarterFile {
         path: PathBuf::from(name),
@@ -101,7 +101,7 @@ pub(crate) fn test_files(kind: StarterKind) -> [StarterFile; 2] {
     ]
 }
 
-/// The account with the role that the template needs, and the account of the pods if they have one.
+/// Returns the account with the role that the template needs, and the account of the pods if they have one.
 fn accounts(kind: StarterKind, account: &Account, template: &str) -> anyhow::Result<String> {
     let read: ClusterRunTemplate =
         serde_saphyr::from_str(template).context("the template is no YAML")?;
@@ -131,7 +131,7 @@ fn filled(text: &str, account: &Account) -> String {
         .replace("__NAME__", &account.name)
 }
 
-/// A name that template, Runnable and account may have.
+/// Checks a name that template, Runnable and account may have.
 pub(crate) fn name(text: &str) -> Result<String, String> {
     let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let edges = [text.bytes().next(), text.bytes().last()];

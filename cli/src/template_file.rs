@@ -24,7 +24,7 @@ pub(crate) struct PlacedTag {
 }
 
 impl PlacedTag {
-    /// The place of a step of its path; without one, of the path.
+    /// Returns the place of a step of its path; without one, of the path.
     pub(crate) fn place_of(&self, step: Option<&PathStep>) -> SourceSpan {
         let place = &self.path_place;
         step.map_or_else(|| place.clone(), |step| part(place, step.span.clone()))
@@ -71,12 +71,12 @@ fn readable_outputs(outputs: &Value) -> Option<BTreeMap<String, String>> {
     Some(outputs.as_object()?.iter().filter_map(path).collect())
 }
 
-/// The template of a document as far as it can be read. `None` when it has none.
+/// Returns the template of a document as far as it can be read, or `None` if it has none.
 pub(crate) fn draft(document: &Document) -> Option<Draft> {
     Some(Draft::new(&spec(document)?))
 }
 
-/// Compiles the template of a document. `None` when it has none.
+/// Compiles the template of a document. Returns `None` if it has none.
 pub(crate) fn compile(document: &Document) -> Option<Result<Template, Diagnostics>> {
     Some(Template::compile(&spec(document)?))
 }
@@ -86,7 +86,7 @@ pub(crate) fn needs_profile(document: &Document) -> bool {
     document.field("profile") == Some(ProfileRequirement::Required)
 }
 
-/// The node of the object to create.
+/// Returns the node of the object to create.
 pub(crate) fn body(document: &Document) -> Option<&Node> {
     document.root.at(&["spec", "template"])
 }
@@ -102,7 +102,7 @@ pub(crate) fn place_of(document: &Document, diagnostic: &Diagnostic) -> SourceSp
     document.place(key.filter(|_| is_long || is_of_key).unwrap_or(&node.span))
 }
 
-/// The place of the first tag with this path in a text, or of the text if it cannot be found as written.
+/// Returns the place of the first tag with this path in a text, or of the text if it cannot be found as written.
 fn tag_place(document: &Document, leaf: &Node, path: &str) -> SourceSpan {
     let whole = document.place(&leaf.span);
     let tag = format!("$({path})$");
@@ -112,7 +112,7 @@ fn tag_place(document: &Document, leaf: &Node, path: &str) -> SourceSpan {
     }
 }
 
-/// Every tag of the template, in the order of the file.
+/// Returns every tag of the template, in the order of the file.
 pub(crate) fn tags(document: &Document) -> Vec<PlacedTag> {
     let mut found = Vec::new();
     if let Some(body) = body(document) {
@@ -126,7 +126,7 @@ pub(crate) fn runner_tags(document: &Document) -> Vec<PlacedTag> {
     tags_below_spec(document, "runner")
 }
 
-/// Every tag in a field of the spec.
+/// Returns every tag in a field of the spec.
 pub(crate) fn tags_below_spec(document: &Document, field: &str) -> Vec<PlacedTag> {
     let mut found = Vec::new();
     if let Some(node) = document.root.at(&["spec", field]) {
@@ -176,7 +176,7 @@ fn tags_of(document: &Document, leaf: &Node, text: &str, at: &[Segment]) -> Vec<
     placed.collect()
 }
 
-/// The node that steps of this root begin at.
+/// Returns the node that steps of this root begin at.
 pub(crate) fn node_of(document: &Document, root: Root) -> &Node {
     let spec = document.root.get("spec").unwrap_or(&document.root);
     match root {
@@ -205,7 +205,7 @@ pub(crate) fn in_text<T>(
     found.collect()
 }
 
-/// Some bytes of a place.
+/// Returns the place of some bytes of a place.
 pub(crate) fn part(place: &SourceSpan, bytes: Range<usize>) -> SourceSpan {
     SourceSpan {
         source: place.source.clone(),
@@ -213,7 +213,7 @@ pub(crate) fn part(place: &SourceSpan, bytes: Range<usize>) -> SourceSpan {
     }
 }
 
-/// The names of the outputs that runs of a template give.
+/// Returns the names of the outputs that runs of a template give.
 pub(crate) fn declared_outputs(template: &Document) -> Vec<&str> {
     let outputs = template.value.pointer("/spec/outputs");
     let outputs = outputs.and_then(Value::as_object).into_iter().flatten();

@@ -192,7 +192,7 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// The first null with ytt behind it, the place of its key (in a list, of the expression), and the expression.
+/// Returns the first null with ytt behind it, the place of its key (in a list, of the expression), and the expression.
 fn first_null_of_ytt(
     document: &Document,
     node: &Node,
@@ -236,7 +236,7 @@ fn ytt_behind(document: &Document, end: usize) -> Option<SourceSpan> {
     Some(document.place(&(at..at + expression.len())))
 }
 
-/// A name or label that holds what a generator was to fill in.
+/// Finds a name or label with a placeholder of a generator.
 fn name_of_generator(document: &Document) -> Option<Finding> {
     let mut names = Vec::new();
     for above in [&[][..], &["spec", "template"]] {
@@ -255,7 +255,7 @@ fn name_of_generator(document: &Document) -> Option<Finding> {
     names.iter().find_map(|at| unfilled(document, at))
 }
 
-/// The steps to the names in `inputsFrom`.
+/// Returns the steps to the names in `inputsFrom`.
 fn names_of_sources(document: &Document) -> Vec<Vec<Segment>> {
     let mut found = Vec::new();
     let sources = document.root.at(&["spec", "inputsFrom"]);
@@ -308,13 +308,13 @@ fn unfilled(document: &Document, at: &[Segment]) -> Option<Finding> {
     )
 }
 
-/// The first part of a text from one mark to another.
+/// Returns the first part of a text from one mark to another.
 fn between<'a>(text: &'a str, (open, close): (&str, &str)) -> Option<&'a str> {
     let from = text.get(text.find(open)?..)?;
     from.get(..from.find(close)? + close.len())
 }
 
-/// The first `${X}` of a text.
+/// Returns the first `${X}` of a text.
 fn variable(text: &str) -> Option<&str> {
     let found = between(text, ("${", "}"))?;
     let first = found.trim_start_matches("${").chars().next()?;

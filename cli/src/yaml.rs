@@ -7,7 +7,7 @@ use serde_saphyr::DoubleQuoted;
 
 use crate::foreign::{has_commands, in_one_line, in_yaml, may_have_commands};
 
-/// A document, with keys in alphabetical order as the API server returns them.
+/// Writes a document, with keys in alphabetical order as the API server returns them.
 pub(crate) fn text(value: &Value) -> anyhow::Result<String> {
     const UNWRITABLE: &str = "the object cannot be written as YAML";
     let mut text = serde_saphyr::to_string(value).context(UNWRITABLE)?;

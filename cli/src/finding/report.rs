@@ -46,7 +46,7 @@ pub(crate) fn count(findings: &[Finding], severity: Severity) -> usize {
         .count()
 }
 
-/// `2 errors and 1 warning`.
+/// Returns `2 errors and 1 warning`.
 pub(crate) fn counts(findings: &[Finding]) -> String {
     let parts = [Severity::Error, Severity::Warning];
     let parts = parts.into_iter().filter_map(|it| counted(findings, it));
@@ -132,7 +132,7 @@ fn as_json(finding: &Finding) -> Value {
     json
 }
 
-/// `::error file=...,line=...::message`, as GitHub Actions reads it from a log.
+/// Returns `::error file=...,line=...::message`, as GitHub Actions reads it from a log.
 fn annotation(finding: &Finding) -> String {
     let level = match finding.severity {
         Severity::Note => "notice",

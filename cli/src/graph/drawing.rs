@@ -10,7 +10,7 @@ use crate::foreign::in_one_line;
 /// Label of the edge from a Runnable to an object that its outputs go to.
 const OUTPUTS: &str = "outputs";
 
-/// For `dot -Tsvg`.
+/// Draws a graph for `dot -Tsvg`.
 pub(crate) fn dot(graph: &Graph) -> String {
     let mut out = String::from("digraph cartouche {\n  rankdir=LR;\n  node [shape=box];\n");
     for node in &graph.nodes {
@@ -48,7 +48,7 @@ pub(crate) fn dot(graph: &Graph) -> String {
     out
 }
 
-/// For a page of Markdown.
+/// Draws a graph for a page of Markdown.
 pub(crate) fn mermaid(graph: &Graph) -> String {
     let mut out = String::from("flowchart LR\n");
     let numbers: BTreeMap<&Id, usize> = graph.nodes.iter().map(|it| &it.id).zip(0..).collect();
@@ -81,7 +81,7 @@ fn waits(edge: &Edge) -> bool {
     edge.wait_for != Some(WaitFor::Nothing)
 }
 
-/// Kind and name, and how it stands.
+/// Returns kind and name of a node, and its state.
 fn lines(node: &Node) -> Lines {
     let shown = node.shown();
     let second = (!shown.is_empty()).then_some(shown);
@@ -96,7 +96,7 @@ impl Lines {
     }
 }
 
-/// Inside of quotes.
+/// Escapes a text for quotes.
 fn in_dot(text: &str) -> String {
     let text = in_one_line(text);
     text.replace('\\', "\\\\").replace('"', "\\\"")

@@ -31,7 +31,7 @@ pub(crate) enum ExplainFormat {
     Json,
 }
 
-/// The template in files. Where they hold one template, the only word may be the input.
+/// Explains the template in files. If they hold one template, the only word may be the input.
 pub(crate) fn from_files(
     files: &[PathBuf],
     (template, input): (Option<&str>, Option<&str>),
@@ -151,7 +151,7 @@ fn warning(template: &Value) -> Option<String> {
     )))
 }
 
-/// The schema of one input, and whether it is required.
+/// Returns the schema of one input, and whether it is required.
 fn find<'a>(root: Schema<'a>, path: &str, template: &str) -> anyhow::Result<(Schema<'a>, bool)> {
     let path = path
         .trim_start_matches("runnable.")
@@ -194,7 +194,7 @@ fn contents(schema: Schema<'_>) -> Schema<'_> {
     }
 }
 
-/// `<[]string> -required-`
+/// Returns `<[]string> -required-`.
 fn kind(schema: Schema<'_>, is_required: bool) -> String {
     let required = if is_required { " -required-" } else { "" };
     format!("<{}>{required}", type_name(schema))
@@ -214,7 +214,7 @@ fn type_name(schema: Schema<'_>) -> String {
     }
 }
 
-/// Default and limits, a line each.
+/// Returns default and limits, a line each.
 fn facts(schema: Schema<'_>) -> Vec<String> {
     const NAMES: [(&str, &str); 15] = [
         ("default", "default"),
@@ -281,7 +281,7 @@ fn fields(schema: Schema<'_>) -> String {
     out
 }
 
-/// Wrapped to the width of a terminal.
+/// Wraps a text to the width of a terminal.
 fn indented(text: &str, by: usize) -> String {
     const WIDTH: usize = 100;
     let mut out = String::new();
@@ -308,7 +308,7 @@ fn indented(text: &str, by: usize) -> String {
     out
 }
 
-/// A template without a schema: what its tags read is the best that is known.
+/// Explains a template without a schema: the inputs that its tags read are the best that is known.
 fn undeclared(template: &Value, name: &str) -> Outcome {
     let mut read = Vec::new();
     let body = template.pointer("/spec/template").unwrap_or(&Value::Null);

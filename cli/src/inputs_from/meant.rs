@@ -19,7 +19,7 @@ enum Meant<'a> {
     Elsewhere(&'a Document),
 }
 
-/// The finding about an object that is not there, if another one was probably meant.
+/// Returns the finding about an object that is not there, if another one was probably meant.
 pub(super) fn finding(
     objects: &Objects,
     runnable: &Document,

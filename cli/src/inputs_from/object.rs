@@ -150,7 +150,7 @@ pub(crate) fn secret(
     Ok(SourceRead::secret(&metadata, values))
 }
 
-/// The keys, or the outputs, that it has.
+/// Returns the keys, or the outputs, that it has.
 pub(crate) fn keys(object: &Document) -> impl Iterator<Item = &str> {
     let fields = ["/data", "/stringData", "/status/outputs"].into_iter();
     let values = fields.filter_map(|field| object.value.pointer(field)?.as_object());

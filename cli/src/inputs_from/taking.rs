@@ -76,7 +76,7 @@ impl<'a> Taking<'a> {
         self.entries.push(entry);
     }
 
-    /// The names of all objects of the kind of one.
+    /// Returns the names of all objects of this kind.
     fn names(&self, object: &SourceObject) -> Vec<&'a str> {
         let identity = object.type_meta();
         let is_one = |it: &&Document| (it.api_version(), it.kind()) == identity;
@@ -145,7 +145,7 @@ impl<'a> Taking<'a> {
         given.written.insert(entry.name().to_owned(), place);
     }
 
-    /// The place of a value: of a Secret, that of the reference to it.
+    /// Returns the place of a value: of a Secret, that of the reference to it.
     fn written(&self, entry: &Entry, document: &Document) -> SourceSpan {
         let (source, key) = (&entry.source, entry.key());
         let value = match (&source.config_map_key_ref, &source.runnable_ref) {
@@ -176,7 +176,7 @@ impl<'a> Taking<'a> {
         }
     }
 
-    /// An output that the template of the Runnable will never give.
+    /// Finds an output that the template of the Runnable will never give.
     fn undeclared(&self, entry: &Entry, object: &SourceObject, of: &Document) -> Option<Finding> {
         if object.kind != SourceKind::Runnable {
             return None;
@@ -251,7 +251,7 @@ fn as_json(entry: &Entry, document: &Document) -> Option<String> {
         .then(|| "this is YAML: write it as JSON".to_owned())
 }
 
-/// The keys or outputs that the object has in place of one that is not there.
+/// Returns the keys or outputs that the object has in place of one that is not there.
 fn known(entry: &Entry, object: &SourceObject, document: &Document) -> Option<String> {
     let has = match object.kind {
         SourceKind::Runnable => "it gives",

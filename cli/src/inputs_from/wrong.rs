@@ -69,7 +69,7 @@ fn has_unknown_field(runnable: &Document, entry: &Entry) -> bool {
     fields.any(|field| known.get(&field.key).is_none())
 }
 
-/// The part of one that can name nothing.
+/// Returns the part of one that can name nothing.
 fn place(runnable: &Document, entry: &Entry) -> SourceSpan {
     let part: &[&str] = match SourceObject::of(&entry.source) {
         None => &[],
@@ -84,7 +84,7 @@ fn place(runnable: &Document, entry: &Entry) -> SourceSpan {
     runnable.place_at(&entry.steps(part))
 }
 
-/// A name that is given twice: the last one, beside the one before it.
+/// Returns the finding about a name that is given twice: at the last place, beside the one before it.
 fn twice(runnable: &Document, of_name: &[&Entry], fault: Fault) -> Finding {
     let named = |entry: &&Entry| runnable.place_at(&entry.steps(&["name"]));
     let mut places: Vec<SourceSpan> = of_name.iter().map(named).collect();

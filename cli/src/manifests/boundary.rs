@@ -132,8 +132,8 @@ impl Boundary {
     }
 }
 
-/// The innermost repository that a folder without links is in. It belongs to the owner of the folder: a `.git` of another user
-/// above it counts for nothing.
+/// Returns the innermost repository that a folder without links is in. It belongs to the owner of the folder: a `.git`
+/// of another user above it does not count.
 fn repository_of(folder: &Path) -> Option<&Path> {
     let owner = owner(folder);
     let is_own = |git: &Path| git.exists() && self::owner(git) == owner;

@@ -34,7 +34,7 @@ pub(super) fn check(document: &Document) -> Option<Finding> {
     Some(finding)
 }
 
-/// The last key on the way to the name that is there; where none is, the kind.
+/// Returns the place of the last key on the way to the name, or of the kind if there is none.
 fn place(document: &Document) -> crate::source::SourceSpan {
     let is_there = |keys: &&[&str]| document.root.at(keys).is_some();
     let ways = [&NAME[..], &NAME[..1]];
@@ -57,7 +57,7 @@ fn in_quotes(document: &Document, content: &Content, node: Option<&Node>) -> Opt
     is_scalar.then(|| format!("put it in quotes: \"{written}\""))
 }
 
-/// A Runnable that has only a generateName: it is another one each time that it is created.
+/// Returns the finding about a Runnable that has only a generateName: each creation makes another one.
 pub(crate) fn only_prefixed(runnable: &Document) -> Option<Finding> {
     if runnable.name().is_empty()
         || runnable

@@ -25,8 +25,9 @@ struct Role<'a> {
     rules: Vec<&'a Rule>,
 }
 
-/// The roles that are needed: one in the namespace, one for kinds without namespaces if there are some, and one in each other
-/// namespace. Outside of its own, the name of a role has the account's namespace in it, since others may have such an account.
+/// Returns the roles that are needed: one in the namespace, one for kinds without namespaces if there are some, and one
+/// in each other namespace. Outside of its own, the name of a role has the account's namespace in it, since others may
+/// have such an account.
 fn roles<'a>(name: &str, account: &'a Account, rules: &'a [Rule]) -> Vec<Role<'a>> {
     let reach = |rule: &'a Rule| match rule.namespace.as_deref() {
         _ if !rule.resource.namespaced => Reach::Cluster,
@@ -87,7 +88,7 @@ impl Role<'_> {
         )
     }
 
-    /// The role as YAML, and above each rule what it is for.
+    /// Returns the role as YAML, with the purpose of each rule above it.
     fn commented(&self) -> anyhow::Result<String> {
         let mut text = yaml::text(&self.object(self.kind(), json!({})))?;
         text.push_str("rules:\n");
@@ -118,7 +119,7 @@ fn as_json(rule: &Rule) -> Value {
     json
 }
 
-/// Everything as YAML for kubectl apply.
+/// Returns everything as YAML for kubectl apply.
 pub(crate) fn yaml(name: &str, account: &Account, rules: &[Rule]) -> anyhow::Result<String> {
     let mut documents = Vec::new();
     for role in roles(name, account, rules) {
@@ -128,7 +129,7 @@ pub(crate) fn yaml(name: &str, account: &Account, rules: &[Rule]) -> anyhow::Res
     Ok(documents.join("---\n"))
 }
 
-/// The same as objects.
+/// Returns the same as objects.
 pub(crate) fn json(name: &str, account: &Account, rules: &[Rule]) -> Vec<Value> {
     let all = roles(name, account, rules);
     all.iter()
@@ -136,7 +137,7 @@ pub(crate) fn json(name: &str, account: &Account, rules: &[Rule]) -> Vec<Value> 
         .collect()
 }
 
-/// The account itself.
+/// Returns the account itself.
 pub(crate) fn account(account: &Account) -> Value {
     let Account { namespace, name } = account;
     json!({
@@ -146,7 +147,7 @@ pub(crate) fn account(account: &Account) -> Value {
     })
 }
 
-/// The same as YAML.
+/// Returns the account as YAML.
 pub(crate) fn account_yaml(account: &Account) -> anyhow::Result<String> {
     let comment = "leave this out if the account is there with fields of its own: kubectl apply may take them away";
     Ok(yaml::comment(comment) + &yaml::text(&self::account(account))?)

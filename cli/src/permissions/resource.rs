@@ -46,13 +46,13 @@ impl FromStr for Resource {
     }
 }
 
-/// The group of an `apiVersion`.
+/// Returns the group of an `apiVersion`.
 pub(crate) fn group_of(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
-/// The resource of a kind without a cluster: of definitions among files, of the kinds of Kubernetes, and of those
-/// whose runs the controller watches.
+/// Returns the resource of a kind without a cluster: from definitions among files, from the kinds of Kubernetes, and
+/// from those whose runs the controller watches.
 pub(crate) fn without_cluster(
     catalog: &Catalog,
     api_version: &str,
@@ -83,7 +83,7 @@ pub(crate) fn without_cluster(
     }
 }
 
-/// The resource of a kind that `find` knows, or else the one of its group that was given and is named like it.
+/// Returns the resource of a kind that `find` knows, or else the given one of its group with a name like it.
 pub(crate) fn known_or_given(
     api_version: &str,
     kind: &str,

@@ -90,7 +90,7 @@ pub(crate) fn given(name: &str) -> Result<String, String> {
     Ok(name.to_owned())
 }
 
-/// The name of the role in the cluster that belongs to one of a namespace.
+/// Returns the name of the cluster role that belongs to a role of a namespace.
 pub(super) fn of_cluster(namespace: &str, name: &str) -> String {
     // No account has an empty name: a given name never reads like a generated one.
     match name.strip_prefix(PREFIX) {

@@ -260,7 +260,7 @@ fn a_kind_without_namespaces_gets_a_role_of_the_cluster() {
     assert!(text.contains("  # list: a b: c\n"), "{text}");
 }
 
-/// Each rule with the names that it is for.
+/// Returns each rule with the names that it is for.
 fn named(needs: &[Need]) -> Vec<(String, String, String)> {
     let find = |api_version: &str, kind: &str| {
         resource::without_cluster(&Catalog::default(), api_version, kind)

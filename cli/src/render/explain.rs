@@ -41,7 +41,7 @@ pub(crate) struct Files<'a> {
     pub(crate) sourced: &'a BTreeMap<String, SourceSpan>,
 }
 
-/// All values with tags, in the order of the template.
+/// Returns all values with tags, in the order of the template.
 pub(crate) fn origins(files: &Files<'_>, subject: &Subject<'_>, run: &Run) -> Vec<Origin> {
     let mut origins: Vec<(Vec<Segment>, Origin)> = Vec::new();
     let Some(body) = template_file::body(files.template) else {
@@ -140,7 +140,7 @@ fn by_default(template: &Document, path: &str) -> Option<String> {
     Some(format!("{place}, the default"))
 }
 
-/// As comments under a YAML document.
+/// Writes origins as comments under a YAML document.
 pub(crate) fn as_comments(origins: &[Origin], profile: Option<&str>) -> String {
     let profile = profile.map_or_else(String::new, |name| {
         format!(" or in ClusterRunProfile {name}")
@@ -178,7 +178,7 @@ fn one_line(text: &str) -> String {
     line
 }
 
-/// For machines.
+/// Writes origins as JSON.
 pub(crate) fn as_json(origins: &[Origin]) -> Value {
     let origin = |origin: &Origin| {
         let tags = origin

@@ -50,7 +50,7 @@ fn follows_from(subject: &Subject<'_>, field: &str, other: &Value) -> bool {
         })
 }
 
-/// The template without the context of containers, if it has one: that names the Runnable with its uid.
+/// Returns the template without the context of containers, if it has one: the context names the Runnable with its uid.
 fn without_context(spec: &ClusterRunTemplateSpec) -> Option<Template> {
     let mut spec = spec.clone();
     let runner = spec.runner.as_mut().filter(|it| it.context == Some(true))?;

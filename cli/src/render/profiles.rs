@@ -56,7 +56,7 @@ pub(crate) fn known(objects: &Objects, namespace: &str, labels: Option<&Labels>)
     }
 }
 
-/// The labels of a namespace that are given, or that its file has.
+/// Returns the labels of a namespace that are given, or that its file has.
 pub(crate) fn namespace_labels(
     objects: &Objects,
     namespace: &str,
@@ -127,7 +127,7 @@ pub(crate) fn by_rules(
     }
 }
 
-/// A finding with the reasons why no profile matches, the nearest first.
+/// Adds the reasons why no profile matches to a finding, the nearest first.
 pub(crate) fn with_misses(finding: Finding, misses: &[String]) -> Finding {
     const MOST: usize = 3;
     let shown = misses.iter().take(MOST);

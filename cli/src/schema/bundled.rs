@@ -102,7 +102,7 @@ const BUILT_IN: &[BuiltIn] = &[
     built_in::<storage::VolumeAttachment>(),
 ];
 
-/// `apiVersion` and kind of every built-in kind.
+/// Returns `apiVersion` and kind of every built-in kind.
 pub(super) fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
     BUILT_IN.iter().map(|known| (known.api_version, known.kind))
 }
@@ -120,7 +120,7 @@ pub(super) fn kind(api_version: &str, kind: &str) -> Option<KindSchema> {
     })
 }
 
-/// The metadata that every object has, without references.
+/// Returns the metadata that every object has, without references.
 pub(super) fn object_meta() -> Value {
     static META: LazyLock<Value> = LazyLock::new(|| {
         let mut generator = SchemaGenerator::new(

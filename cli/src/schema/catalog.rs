@@ -54,7 +54,7 @@ impl Catalog {
         bundled::names().any(|(known, _)| known == api_version)
     }
 
-    /// Every kind that is known by name.
+    /// Returns every kind that is known by name.
     pub(crate) fn names(&self) -> BTreeSet<(&str, &str)> {
         let mut names: BTreeSet<(&str, &str)> = bundled::names().collect();
         names.extend(

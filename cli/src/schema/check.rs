@@ -107,7 +107,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The API server leaves out a null that the schema does not allow, and then misses the field.
+    /// Checks a required field. The API server leaves out a null that the schema does not allow, and then misses the
+    /// field.
     fn required(&mut self, schema: Schema<'a>, key: &str, fields: &[(String, Partial)]) {
         let known = match schema.member(key) {
             Member::Known(member) => Some(member),
@@ -135,7 +136,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The level where a field of this name would be at home: most often the indentation is wrong.
+    /// Returns the level that has a field of this name: most often the indentation is wrong.
     fn elsewhere(&self, schema: Schema<'a>, key: &str) -> Option<String> {
         let has = |schema: Schema<'_>| schema.member_names().any(|name| name == key);
         let below = schema
@@ -227,7 +228,7 @@ fn type_of(value: &Partial) -> &str {
     }
 }
 
-/// The type that a value should have, if it has another one, and what to do.
+/// Returns the type that a value should have, if it has another one, and the cure.
 fn other_type(schema: Schema<'_>, value: &Partial) -> Option<(String, Option<String>)> {
     let is = type_of(value);
     if schema.is_int_or_string() {
@@ -251,7 +252,7 @@ pub(crate) fn wrong_type(wanted: String, value: &Partial) -> Fault {
     Fault::Type { wanted, is }
 }
 
-/// `string` as people say it: `a string`.
+/// Returns `string` as people say it: `a string`.
 pub(crate) fn with_article(type_name: &str) -> String {
     match type_name {
         "string" | "number" | "boolean" => format!("a {type_name}"),

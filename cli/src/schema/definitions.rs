@@ -9,7 +9,7 @@ use super::{
     kind_schema::{KindName, KindSchema},
 };
 
-/// The schemas of a `CustomResourceDefinition`, one a version; nothing for any other document.
+/// Returns the schemas of a `CustomResourceDefinition`, one for each version; none for any other document.
 pub(super) fn of_custom_resource(document: &Value) -> Vec<(KindName, Rc<KindSchema>)> {
     let text = |pointer: &str| document.pointer(pointer).and_then(Value::as_str);
     let (Some("CustomResourceDefinition"), Some(group), Some(kind)) =
@@ -34,7 +34,7 @@ pub(super) fn of_custom_resource(document: &Value) -> Vec<(KindName, Rc<KindSche
     schemas.collect()
 }
 
-/// Every custom resource has these, whether its definition says so or not.
+/// Adds the fields that every custom resource has, even if its definition lacks them.
 fn as_object(mut schema: Value) -> Value {
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
         for field in ["apiVersion", "kind"] {
@@ -48,7 +48,7 @@ fn as_object(mut schema: Value) -> Value {
     schema
 }
 
-/// The kinds of an OpenAPI document, version 2 or 3.
+/// Returns the kinds of an OpenAPI document, version 2 or 3.
 pub(super) fn of_open_api(document: Value) -> Vec<(KindName, Rc<KindSchema>)> {
     let served = served(&document);
     let document = Rc::new(document);
@@ -91,7 +91,7 @@ fn served(document: &Value) -> BTreeMap<KindName, (bool, Option<String>)> {
     created.collect()
 }
 
-/// The name in an `x-kubernetes-group-version-kind`.
+/// Returns the name in an `x-kubernetes-group-version-kind`.
 fn kind_name(kind: &Value) -> KindName {
     let text = |key: &str| kind.get(key).and_then(Value::as_str).unwrap_or_default();
     let api_version = match (text("group"), text("version")) {

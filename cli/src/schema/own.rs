@@ -6,17 +6,17 @@ use serde_json::{Value, json};
 
 use super::{definitions, kind_schema::KindSchema};
 
-/// The schema of the Runnable.
+/// Returns the schema of the Runnable.
 pub(crate) fn runnable() -> Rc<KindSchema> {
     of_definition(&json!(cartouche_crds::runnable()))
 }
 
-/// The schema of the `ClusterRunTemplate`.
+/// Returns the schema of the `ClusterRunTemplate`.
 pub(crate) fn cluster_run_template() -> Rc<KindSchema> {
     of_definition(&json!(cartouche_crds::cluster_run_template()))
 }
 
-/// The schema of the `ClusterRunProfile`.
+/// Returns the schema of the `ClusterRunProfile`.
 pub(crate) fn cluster_run_profile() -> Rc<KindSchema> {
     of_definition(&json!(cartouche_crds::cluster_run_profile()))
 }

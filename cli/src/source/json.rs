@@ -115,7 +115,7 @@ impl Reader<'_> {
         }
     }
 
-    /// An integer stays one within 64 bits; all else is a float, and has to be in its range.
+    /// Reads a number. An integer stays one within 64 bits; all others are floats, and have to be in their range.
     fn number(&mut self) -> Result<Value, Refusal> {
         let start = self.at;
         self.took(b'-');

@@ -15,7 +15,8 @@ const LOOKS_AHEAD: usize = 4096;
 /// Bytes that kubectl reads at once when it passes from JSON to YAML: it takes fewer for the end.
 const AT_ONCE: usize = 4;
 
-/// The documents of a text, but for those that are null. Behind a byte order mark kubectl takes nothing for JSON.
+/// Returns the documents of a text, but for those that are null. Behind a byte order mark kubectl takes nothing for
+/// JSON.
 pub(super) fn documents(text: &str, is_marked: bool) -> Result<Vec<Node>, Refusal> {
     let mut documents = Vec::new();
     if is_marked {
@@ -128,7 +129,7 @@ struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// Of a text from some byte on.
+    /// Reads the lines of a text from some byte on.
     fn of(text: &'a str, start: usize) -> Self {
         let mut removed = Vec::new();
         if text.is_empty() || text.ends_with('\n') && !text.contains("\r\n") {
@@ -150,7 +151,7 @@ impl<'a> Lines<'a> {
         Self { text, removed }
     }
 
-    /// The same bytes in the text as it is written.
+    /// Moves a span to the same bytes of the text as it is written.
     fn move_back(&self, span: &mut Range<usize>) {
         let moved = |at: usize| at + self.removed.partition_point(|removed| *removed < at);
         *span = moved(span.start)..moved(span.end);

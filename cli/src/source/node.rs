@@ -65,7 +65,7 @@ impl Node {
         }
     }
 
-    /// The elements of the list at a key: none if there is no such list.
+    /// Returns the elements of the list at a key, or none if there is no such list.
     pub(crate) fn into_items_at(self, key: &str) -> Vec<Node> {
         let Content::Object(entries) = self.content else {
             return Vec::new();
@@ -84,7 +84,7 @@ impl Node {
         }
     }
 
-    /// The node at the end of some keys.
+    /// Returns the node at the end of some keys.
     pub(crate) fn at(&self, keys: &[&str]) -> Option<&Node> {
         keys.iter().try_fold(self, |node, key| node.get(key))
     }
@@ -114,7 +114,7 @@ impl Node {
         }
     }
 
-    /// The node that some steps lead to, or the deepest one on the way, and the steps taken.
+    /// Returns the node that some steps lead to, or the deepest one on the way, and the steps taken.
     pub(crate) fn follow(&self, steps: &[Segment]) -> (&Node, Option<&Range<usize>>, usize) {
         let (mut node, mut key, mut taken) = (self, None, 0);
         for step in steps {

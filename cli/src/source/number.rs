@@ -2,8 +2,8 @@
 
 use serde_json::{Number, Value};
 
-/// A float as it comes back from the API server, which writes it as Go does: one without a fraction is an integer then, unless
-/// it is very large. `None` if JSON has no such number.
+/// Returns a float as it comes back from the API server, which writes it as Go does: a float without a fraction is an
+/// integer then, unless it is very large. `None` if JSON has no such number.
 pub(super) fn stored(float: f64) -> Option<Value> {
     let text = as_json(float)?;
     // Zero has no sign when it is an integer.
@@ -11,7 +11,8 @@ pub(super) fn stored(float: f64) -> Option<Value> {
     serde_json::from_str::<Number>(text).ok().map(Value::Number)
 }
 
-/// A float in the fewest digits that tell it from others: with an exponent only if it is very large or very small.
+/// Returns a float in the fewest digits that distinguish it from others: with an exponent only if it is very large or
+/// very small.
 pub(crate) fn as_json(float: f64) -> Option<String> {
     if !float.is_finite() {
         return None;
@@ -28,8 +29,8 @@ pub(crate) fn as_json(float: f64) -> Option<String> {
     })
 }
 
-/// The text that kubectl makes of a key that is a float: in the fewest digits that tell it from others of single precision,
-/// and with an exponent from a million on.
+/// Returns the text that kubectl makes of a key that is a float: in the fewest digits that distinguish it from others
+/// of single precision, and with an exponent from a million on.
 pub(super) fn as_key(float: f64) -> String {
     // Digits are lost, and what is too large becomes infinite: so it is in kubectl.
     #[expect(clippy::cast_possible_truncation)]
@@ -53,7 +54,7 @@ pub(super) fn as_key(float: f64) -> String {
     format!("{mantissa}e{sign}{:02}", exponent.abs())
 }
 
-/// The fewest digits with an exponent. Of two that are as near, Go takes the even one, and Rust the larger one.
+/// Returns the fewest digits with an exponent. Of two that are as near, Go takes the even one, and Rust the larger one.
 fn scientific(single: f32) -> String {
     let larger = format!("{single:e}");
     let digits = larger.bytes().take_while(|it| *it != b'e');

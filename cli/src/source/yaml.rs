@@ -25,7 +25,7 @@ pub(super) fn read(text: &str, start: usize) -> Result<Option<Node>, Refusal> {
     tree.map(|tree| decode::decode(&tree)).transpose()
 }
 
-/// A document may begin with one such mark.
+/// Returns the position behind the mark, if a document begins with one.
 fn behind_byte_order_mark(text: &str, start: usize) -> Result<usize, Refusal> {
     let rest = text.get(start..).unwrap_or_default();
     match rest.strip_prefix(BYTE_ORDER_MARK) {

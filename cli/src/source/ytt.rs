@@ -24,7 +24,7 @@ impl Ytt {
     }
 }
 
-/// True if a line begins with such a mark.
+/// Returns true if a line begins with such a mark.
 pub(crate) fn begins_with_ytt(line: &str) -> bool {
     line.trim_start().starts_with(YTT)
 }

@@ -14,7 +14,7 @@ const REMOVED: Style = AnsiColor::Red.on_default();
 const ADDED: Style = AnsiColor::Green.on_default();
 const PLACE: Style = AnsiColor::Cyan.on_default();
 
-/// A unified diff: `-` is what was expected, `+` what came.
+/// Returns a unified diff: `-` is the expected text, `+` the actual one.
 pub(crate) fn unified(expected: &str, actual: &str) -> String {
     let diff = TextDiff::from_lines(expected, actual);
     let mut out = String::new();

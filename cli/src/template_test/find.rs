@@ -35,7 +35,7 @@ struct Settings {
     inputs: Option<Value>,
 }
 
-/// All cases at or below a folder, sorted by name.
+/// Returns all cases at or below a folder, sorted by name.
 pub(crate) fn cases(root: &Path) -> anyhow::Result<Vec<Case>> {
     if !root.is_dir() {
         bail!(
@@ -53,7 +53,7 @@ pub(crate) fn cases(root: &Path) -> anyhow::Result<Vec<Case>> {
         .collect()
 }
 
-/// A folder is a case if it says what is expected, or has settings and no cases below it.
+/// Collects cases. A folder is a case if it has an expected result, or settings and no cases below it.
 fn collect(folder: &Path, boundary: &Boundary, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     let before = found.len();
     for path in manifests::entries(folder)? {
@@ -98,8 +98,8 @@ fn case(root: &Path, folder: &Path, boundary: &Boundary) -> anyhow::Result<Case>
     Ok(case)
 }
 
-/// The folder and those above it, up to the repository that it is in, or to where the search began. Relative paths read
-/// better in what is printed.
+/// Returns the folder and those above it, up to the repository that it is in, or to where the search began. Relative
+/// paths read better in what is printed.
 fn ancestors(folder: &Path, boundary: &Boundary) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut next = Some(folder.to_owned());

@@ -122,7 +122,7 @@ fn lines(problems: &[Diagnostic]) -> String {
     lines.collect()
 }
 
-/// The Runnable, with the inputs of the case.
+/// Loads the Runnable, with the inputs of the case.
 fn runnable(case: &Case) -> anyhow::Result<Value> {
     let document = document("runnable", case.runnable.as_deref(), case)?;
     let mut runnable = document.value.clone();
@@ -142,13 +142,13 @@ struct Expectations<'a> {
 }
 
 impl Expectations<'_> {
-    /// It renders.
+    /// Compares a run that renders.
     fn run(&mut self, run: &Run) -> anyhow::Result<()> {
         self.not_expected(EXPECTED_ERROR)?;
         self.yaml(&self.case.folder.join(EXPECTED), &run.object)
     }
 
-    /// It does not render.
+    /// Compares the error of a run that does not render.
     fn error(&mut self, text: &str) -> anyhow::Result<()> {
         if self.mode == Mode::Compare && !self.case.folder.join(EXPECTED_ERROR).is_file() {
             self.differ(
@@ -161,7 +161,7 @@ impl Expectations<'_> {
         self.text(&self.case.folder.join(EXPECTED_ERROR), text)
     }
 
-    /// A file that expects the opposite.
+    /// Adds a difference for a file that expects the opposite. In update mode it removes the file.
     fn not_expected(&mut self, file: &str) -> anyhow::Result<()> {
         let path = self.case.folder.join(file);
         if !path.is_file() {
@@ -180,7 +180,7 @@ impl Expectations<'_> {
         Ok(())
     }
 
-    /// Every status that is played, one after the other.
+    /// Plays every status, one after the other.
     fn played(&mut self, template: &Template, run: &Run, runnable: &Value) -> anyhow::Result<()> {
         let files = played_files(&self.case.folder.join(PLAYED), &self.case.boundary)?;
         if files.is_empty() {
@@ -254,7 +254,7 @@ impl Expectations<'_> {
     }
 }
 
-/// The statuses of a case, in the order of their names.
+/// Returns the statuses of a case, in the order of their names.
 fn played_files(folder: &Path, boundary: &Boundary) -> anyhow::Result<Vec<PathBuf>> {
     if !folder.is_dir() {
         return Ok(Vec::new());

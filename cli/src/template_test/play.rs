@@ -33,7 +33,7 @@ pub(crate) struct PlayedRun<'a> {
 }
 
 impl<'a> PlayedRun<'a> {
-    /// The run was made, and its engine has not looked at it.
+    /// Begins with a run that its engine has not seen yet.
     pub(crate) fn new(template: &'a Template, run: &Run, runnable: &Value) -> anyhow::Result<Self> {
         let mut object = run.object.clone();
         merge_patch(

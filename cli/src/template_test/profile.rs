@@ -18,7 +18,8 @@ use crate::{
     template_test::Case,
 };
 
-/// The profile of its file, or the one that the rules of several choose; or why none can be chosen, which a case may expect.
+/// Returns the profile of its file, or the one that the rules of several choose, or the reason why none can be chosen,
+/// which a case may expect.
 pub(super) fn of(
     case: &Case,
     (runnable, namespace): (&Value, &str),
@@ -52,7 +53,7 @@ pub(super) fn of(
     }
 }
 
-/// The only profile of a file.
+/// Loads the only profile of a file.
 fn one(path: &Path, case: &Case) -> anyhow::Result<KnownProfile> {
     let document =
         manifests::load_one(path, &case.boundary)?.map_err(|finding| finding.as_error())?;

@@ -18,7 +18,7 @@ use crate::{
     source::Document,
 };
 
-/// The inputs by name, or why the Runnable cannot have them, in the words of its status.
+/// Returns the inputs by name, or the reason why the Runnable cannot have them, in the words of its status.
 pub(super) fn inputs(
     case: &Case,
     runnable: &Value,

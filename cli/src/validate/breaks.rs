@@ -37,7 +37,7 @@ struct Filled {
     is_json: bool,
 }
 
-/// Texts of a template that the values of a Runnable break.
+/// Finds texts of a template that the values of a Runnable break.
 pub(super) fn check(document: &Document, runnable: &Document, context: &Context) -> Vec<Finding> {
     let mut check = Check {
         document,
@@ -174,7 +174,7 @@ fn cure(format: Format) -> String {
     )
 }
 
-/// A text with numbers for its tags, but for one, which has its value.
+/// Returns a text with numbers for its tags, except for one, which has its value.
 fn with(text: &str, filled: &[Filled], valued: Option<usize>) -> String {
     let (mut out, mut at) = (String::new(), 0);
     for (index, one) in filled.iter().enumerate() {
@@ -235,7 +235,7 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// True if a document with a value is that with the number but for the value in its place.
+    /// Returns true if a document with a value differs from the one with the number only in its place.
     fn is_same(&self, plain: &Value, valued: &Value) -> bool {
         match (plain, valued) {
             (Value::Array(plain), Value::Array(valued)) => {

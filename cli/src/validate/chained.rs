@@ -30,7 +30,7 @@ pub(super) fn reads(problem: &Diagnostic, keys: &[&str]) -> bool {
     steps.is_some_and(|steps| syntax::below(&steps, keys).is_some())
 }
 
-/// Outputs that the selected Runnable will never have, and a note on what could not be checked.
+/// Finds outputs that the selected Runnable will never have, and notes what could not be checked.
 pub(super) fn check(
     objects: &Objects,
     document: &Document,
@@ -53,7 +53,7 @@ pub(super) fn check(
     findings
 }
 
-/// An output that is read of the selected Runnable, and that its template does not declare.
+/// Finds an output that is read from the selected Runnable, and that its template does not declare.
 fn undeclared(
     runnable: &Document,
     selected: &Document,

@@ -149,7 +149,7 @@ fn words(container: &Node) -> Vec<&str> {
     }
 }
 
-/// True for `-c`, and for `-ec` and its like.
+/// Returns true for `-c`, and for others like `-ec`.
 fn is_of_script(option: &str) -> bool {
     let letters = option.strip_prefix('-').unwrap_or_default();
     !letters.starts_with('-') && letters.ends_with('c')

@@ -63,7 +63,7 @@ fn job(document: &Document, body: &Node) -> Vec<Finding> {
     findings
 }
 
-/// The name of an object that is the same for each run.
+/// Returns the name of an object that is the same for each run.
 fn fixed_name(body: &Node) -> Option<&str> {
     let name = body.at(&["metadata", "name"]).and_then(Node::text);
     name.filter(|name| !syntax::may_hold_tags(name))

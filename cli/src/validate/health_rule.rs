@@ -51,7 +51,7 @@ impl Checked<'_> {
         walk(self.schema, &syntax::steps(".status.conditions")).is_ok()
     }
 
-    /// Without a rule it is judged by its condition `Succeeded`.
+    /// Checks a kind without a rule, which is judged by its condition `Succeeded`.
     fn without_rule(&self) -> Option<Finding> {
         if self.is_known || self.has_conditions() {
             return None;
@@ -95,7 +95,7 @@ impl Checked<'_> {
         Some(self.finding(node, message, so).help(help))
     }
 
-    /// Values of which the field can have none.
+    /// Finds a rule whose values the field can never have.
     fn values(&self, field: &Node, so: &str) -> Option<Finding> {
         let (key, node) = (field.get("key")?.text()?, field.get("values")?);
         if field.get("operator")?.text()? != "In" {
@@ -131,7 +131,7 @@ impl Checked<'_> {
     }
 }
 
-/// The values of a field as a healthRule compares them, where they are listed.
+/// Returns the values of a field as a healthRule compares them, if the schema lists them.
 fn allowed(schema: Schema<'_>) -> Option<Vec<String>> {
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
         let shown = |value: &Value| match value {

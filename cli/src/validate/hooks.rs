@@ -11,7 +11,7 @@ const HELM: &str = "helm.sh/hook";
 /// The one value by which Argo CD leaves an object alone.
 const SKIP: &str = "Skip";
 
-/// Runnables that are hooks.
+/// Finds Runnables that are hooks.
 pub(super) fn of_runnable(runnable: &Document) -> Vec<Finding> {
     let found = hooks(runnable, &["metadata", "annotations"]).into_iter();
     let finding = |(tool, place)| {
@@ -27,7 +27,7 @@ pub(super) fn of_runnable(runnable: &Document) -> Vec<Finding> {
     found.map(finding).collect()
 }
 
-/// Templates whose runs have such annotations.
+/// Finds templates whose runs have such annotations.
 pub(super) fn of_template(template: &Document) -> Vec<Finding> {
     let found = hooks(template, &["spec", "template", "metadata", "annotations"]);
     let finding = |(tool, place)| {
@@ -43,7 +43,7 @@ pub(super) fn of_template(template: &Document) -> Vec<Finding> {
     found.into_iter().map(finding).collect()
 }
 
-/// The tool of each such annotation with when it makes a hook anew, and where the annotation is.
+/// Returns the tool of each such annotation, the time at which it makes a hook anew, and the place of the annotation.
 fn hooks(document: &Document, at: &[&str]) -> Vec<((&'static str, &'static str), SourceSpan)> {
     let annotations = document.root.at(at).map(Node::entries);
     let entries = annotations.unwrap_or_default().iter();

@@ -30,7 +30,7 @@ const TO_INPUTS: usize = 2;
 /// Cure if nothing better is known.
 const CORRECT: &str = "correct it in the Runnable, or inputSchema in the template";
 
-/// An input of a Runnable that does not fit.
+/// Finds an input of a Runnable that does not fit.
 pub(super) fn misfit(
     template: &Document,
     runnable: &Document,
@@ -123,7 +123,7 @@ fn unknown_help(kind: &DiagnosticKind, steps: &[Segment]) -> String {
     hint.unwrap_or_else(|| "take it out of the Runnable, or declare it in inputSchema".to_owned())
 }
 
-/// The key of a property says more than the first line below it.
+/// Returns the place of the declaration: the key of a property says more than the first line below it.
 fn declared_place(template: &Document, node: &source::Node, inputs: &[Segment]) -> SourceSpan {
     let key = match inputs.last() {
         None => template
@@ -146,7 +146,7 @@ fn is_of_schema(diagnostic: &Diagnostic) -> bool {
     diagnostic.root == Root::Spec && diagnostic.at.first().is_some_and(of_schema)
 }
 
-/// Tags that read an input which is not declared, or which a Runnable may leave out.
+/// Finds tags that read an input which is not declared, or which a Runnable may leave out.
 pub(super) fn check(template: &Document, draft: &Draft) -> Vec<Finding> {
     let Some(schema) = input_schema::of(template) else {
         return Vec::new();
@@ -187,7 +187,7 @@ fn check_tag(schema: Schema<'_>, tag: &PlacedTag) -> Option<Finding> {
     Some(finding.label("may be missing").help(help))
 }
 
-/// The first input on the way that is neither required nor has a default.
+/// Returns the first input on the way that is neither required nor has a default.
 fn optional<'a>(schema: Schema<'_>, steps: &'a [PathStep]) -> Option<(&'a PathStep, &'a str)> {
     let mut schema = schema;
     for step in steps {

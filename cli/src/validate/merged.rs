@@ -44,7 +44,7 @@ pub(super) fn check(profile: &Document, knowledge: &Knowledge) -> Vec<Finding> {
         .collect()
 }
 
-/// The mismatches of a part that is merged. A field that is missing in it may be in the run.
+/// Returns the mismatches of a part that is merged. A field that is missing in it may be in the run.
 fn below(profile: &Document, at: &[Segment], schema: Option<Schema<'_>>) -> Vec<Mismatch> {
     let (node, _, taken) = profile.root.follow(at);
     let Some(schema) = schema.filter(|_| taken == at.len()) else {
@@ -60,7 +60,7 @@ fn below(profile: &Document, at: &[Segment], schema: Option<Schema<'_>>) -> Vec<
         .collect()
 }
 
-/// A tag alone may be of any type.
+/// Returns the known part of a value. A tag alone may be of any type.
 fn partial(node: &Node) -> Partial {
     match &node.content {
         Content::Array(items) => Partial::Array(items.iter().map(partial).collect()),

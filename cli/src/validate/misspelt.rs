@@ -28,7 +28,7 @@ pub(super) fn check(objects: &Objects) -> Vec<Finding> {
     objects.others.iter().filter_map(passed_over).collect()
 }
 
-/// True for a kind of Cartographer that has no counterpart in Cartouche.
+/// Returns true for a kind of Cartographer that has no counterpart in Cartouche.
 pub(super) fn is_of_cartographer(document: &Document) -> bool {
     document.api_version().split('/').next() == Some(GROUP) && OTHERS.contains(&document.kind())
 }

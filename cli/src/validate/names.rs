@@ -14,7 +14,7 @@ use crate::{
 /// Bytes of a DNS subdomain.
 const MAX_NAME: usize = 253;
 
-/// Names and labels that stand in the template as they are.
+/// Checks names and labels that stand in the template as they are.
 pub(super) fn check_template(document: &Document) -> Vec<Finding> {
     let Some(body) = template_file::body(document) else {
         return Vec::new();
@@ -31,7 +31,7 @@ pub(super) fn check_template(document: &Document) -> Vec<Finding> {
         .collect()
 }
 
-/// Names and labels of one of our own objects.
+/// Checks names and labels of an object of Cartouche.
 pub(super) fn check_own(document: &Document) -> Vec<Finding> {
     let refused = check(&document.value);
     let findings = refused

@@ -16,7 +16,7 @@ pub(super) fn is_of(problem: &Diagnostic) -> bool {
     matches!(problem.kind, DiagnosticKind::NoKind { .. })
 }
 
-/// The findings about these two fields: one where neither is there.
+/// Returns the findings about these two fields: one if both are missing.
 pub(super) fn check(document: &Document, problems: &[Diagnostic]) -> Vec<Finding> {
     let found = problems.iter().filter(|it| is_of(it));
     let mut found: Vec<Finding> = found.map(|it| problem_finding(document, it)).collect();

@@ -16,7 +16,7 @@ use crate::{
     template_file,
 };
 
-/// Output paths and fields of the healthRule that no run can have.
+/// Finds output paths and fields of the healthRule that no run can have.
 pub(super) fn check(document: &Document, draft: &Draft, kind: &KindSchema) -> Vec<Finding> {
     let refused = draft.problems().iter();
     let refused: Vec<&[Segment]> = refused
@@ -52,7 +52,7 @@ pub(super) fn check(document: &Document, draft: &Draft, kind: &KindSchema) -> Ve
     findings
 }
 
-/// Output paths that can be read, and lead nowhere in any run because of how they begin.
+/// Finds output paths that can be read, and lead nowhere in any run because of how they begin.
 pub(super) fn check_beginnings(document: &Document, draft: &Draft) -> Vec<Finding> {
     let outputs = document.root.at(&["spec", "outputs"]);
     let finding = |entry: &MapEntry| {
@@ -79,7 +79,7 @@ pub(super) fn check_beginnings(document: &Document, draft: &Draft) -> Vec<Findin
     entries.iter().filter_map(finding).collect()
 }
 
-/// A status that `matchConditions` asks for and that no condition of Kubernetes has.
+/// Finds a status that `matchConditions` asks for and that no condition of Kubernetes has.
 pub(super) fn check_statuses(document: &Document) -> Vec<Finding> {
     const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
     let rules = ["healthy", "unhealthy"].into_iter().filter_map(|rule| {
@@ -101,13 +101,13 @@ pub(super) fn check_statuses(document: &Document) -> Vec<Finding> {
     unknown.collect()
 }
 
-/// True if a path begins with the termination message, which Cartouche adds to the Jobs and Pods that it reads.
+/// Returns true if a path begins with the termination message, which Cartouche adds to the Jobs and Pods that it reads.
 fn reads_termination_message(template: &Template, path: &Node) -> bool {
     let steps = syntax::steps(path.text().unwrap_or_default());
     syntax::below(&steps, &[TERMINATION_MESSAGE]).is_some() && has_last_words(template)
 }
 
-/// The cure of a path that begins nearly like the termination message, which no schema has.
+/// Returns the cure of a path whose beginning is close to the termination message, which no schema has.
 fn meant_last_words(template: &Template, path: &Node) -> Option<String> {
     let text = path.text().filter(|_| has_last_words(template))?;
     beside_status(text).or_else(|| {

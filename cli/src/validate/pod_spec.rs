@@ -48,7 +48,7 @@ struct Fault {
 }
 
 impl Fault {
-    /// A fault that the API server or the node refuses.
+    /// Creates a fault that the API server or the node refuses.
     fn refused(part: &Part<'_>, message: String, label: &str, help: String) -> Self {
         Self {
             at: part.at.clone(),
@@ -60,7 +60,7 @@ impl Fault {
         }
     }
 
-    /// A fault that works, but hardly as its author expects.
+    /// Creates a fault that works, but hardly as its author expects.
     fn surprise(part: &Part<'_>, message: String, label: &str, help: String) -> Self {
         Self {
             is_error: false,
@@ -84,7 +84,7 @@ impl Fault {
     }
 }
 
-/// The pods that a template writes down.
+/// Checks the pods that a template contains.
 pub(super) fn in_template(objects: &Objects, document: &Document) -> Vec<Finding> {
     let Some(body) = template_file::body(document) else {
         return Vec::new();
@@ -106,7 +106,7 @@ pub(super) fn in_template(objects: &Objects, document: &Document) -> Vec<Finding
     faults.into_iter().map(place).collect()
 }
 
-/// True for a run of a kind into which profiles merge what they say of pods.
+/// Returns true for a run of a kind whose pods profiles are merged into.
 fn is_merged(run: &Value) -> bool {
     kinds::known_fields_of(run).is_some_and(|known| known.pod_template.is_some())
 }
@@ -116,7 +116,7 @@ fn is_larger(value: &Value, bytes: usize) -> bool {
     value.to_string().len() > bytes
 }
 
-/// The faults of the pods of runs of a template, as they are before a profile is merged.
+/// Returns the faults of the pods of runs of a template, as they are before a profile is merged.
 fn of_pods(
     objects: &Objects,
     template: &Document,
@@ -155,7 +155,7 @@ pub(super) fn in_run(
     faults.map(|fault| placed(document, body, fault)).collect()
 }
 
-/// The pod that a profile merges into those of runs.
+/// Checks the pod that a profile merges into those of runs.
 pub(super) fn in_profile(objects: &Objects, profile: &Document) -> Vec<Finding> {
     if is_larger(&profile.value, 2 * MAX_PROFILE_BYTES) {
         return Vec::new();
@@ -186,7 +186,7 @@ fn placed(document: &Document, root: &Node, fault: Fault) -> Finding {
     fault.finding(place)
 }
 
-/// The faults that need nothing but the pod.
+/// Returns the faults that need nothing but the pod.
 fn of_pod(pod: &Pod<'_>) -> Vec<Fault> {
     const OF_PODS: [fn(&Pod<'_>) -> Vec<Fault>; 5] = [
         names::check,

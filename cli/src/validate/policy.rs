@@ -113,7 +113,7 @@ pub(super) fn check_stop(
     Some(finding.help("say in spec.stop of the template how its runs are stopped"))
 }
 
-/// Attempts after a timeout alone, where no run has one.
+/// Finds attempts after a timeout alone, if no run has one.
 pub(super) fn check_retry_on(runnable: &Document, template: &Document) -> Option<Finding> {
     let policy = Policy::as_far_as_usable(&asks(runnable), &asks(template));
     let asking = [runnable, template].into_iter().find_map(|document| {
@@ -155,7 +155,7 @@ fn without_unit(document: &Document) -> Vec<Finding> {
     DURATIONS.into_iter().filter_map(finding).collect()
 }
 
-/// A first pause that is longer than the longest one is cut to it, and so is each that follows.
+/// Finds a first pause that is longer than the longest one: it is cut to it, and so is each that follows.
 fn never_longer(document: &Document) -> Option<Finding> {
     let pause = |field: &str| {
         let node = document.root.at(&["spec", "retry", "backoff", field])?;
@@ -232,7 +232,7 @@ fn finding(document: &Document, fault: Fault) -> Finding {
         .maybe_help(fault.cure)
 }
 
-/// The field that a fault names, if it names one.
+/// Returns the field that a fault names, if it names one.
 fn place(document: &Document, what: &str) -> SourceSpan {
     const PATHS: [&[&str]; 7] = [
         &["spec", "retry", "backoff", "initial"],

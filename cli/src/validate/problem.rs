@@ -8,7 +8,7 @@ use crate::{
     template_file,
 };
 
-/// The finding about a problem, at its place.
+/// Returns the finding about a problem, at its place.
 pub(crate) fn problem_finding(document: &Document, problem: &Diagnostic) -> Finding {
     let first = match problem.at.first() {
         Some(Segment::Key(key)) => key.as_str(),
@@ -38,7 +38,7 @@ pub(crate) fn problem_finding(document: &Document, problem: &Diagnostic) -> Find
     }
 }
 
-/// The place of a generateName that is none, if that is the problem.
+/// Returns the place of an invalid generateName, if that is the problem.
 fn empty_name(document: &Document, problem: &Diagnostic) -> Option<(SourceSpan, &'static str)> {
     const FIELD: [&str; 4] = ["spec", "template", "metadata", "generateName"];
     let is_that = matches!(problem.kind, DiagnosticKind::NoName);

@@ -67,7 +67,7 @@ fn compiled(document: &Document) -> Vec<Finding> {
     }
 }
 
-/// Tags of a profile that read a value which it does not give: they can never be filled in.
+/// Finds tags of a profile that read a value which it does not give: they can never be filled in.
 fn own_values(profile: &Document) -> Vec<Finding> {
     let given = values(profile);
     let tags = profile_file::tags(profile);
@@ -92,7 +92,7 @@ fn own_values(profile: &Document) -> Vec<Finding> {
     unfilled.collect()
 }
 
-/// Tags of a template that read a value which no profile of the files gives.
+/// Finds tags of a template that read a value which no profile of the files gives.
 fn values_read(objects: &Objects, template: &Document) -> Vec<Finding> {
     if objects.profiles.is_empty() {
         return Vec::new();

@@ -79,7 +79,7 @@ fn anywhere(mut spec: ClusterRunProfileSpec, labels: &Labels) -> ClusterRunProfi
     spec
 }
 
-/// True if each key by which a rule selects namespaces is among these labels.
+/// Returns true if each key by which a rule selects namespaces is among these labels.
 fn has_keys(rule: &ProfileRule, labels: &Labels) -> bool {
     let selector = rule.namespace_selector.as_ref();
     let mut labelled = selector

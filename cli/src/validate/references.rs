@@ -18,7 +18,7 @@ pub(super) fn check(runnable: &Document, knowledge: &Knowledge) -> Vec<Finding> 
     findings
 }
 
-/// A kind to select that no API server has.
+/// Finds a selected kind that no API server has.
 fn selected_kind(runnable: &Document, knowledge: &Knowledge) -> Option<Finding> {
     let resource = runnable.root.at(&SELECTED)?;
     let text = |field| resource.get(field).and_then(Node::text);
@@ -32,7 +32,7 @@ fn selected_kind(runnable: &Document, knowledge: &Knowledge) -> Option<Finding> 
     run_kind::unknown(place, &knowledge.catalog, name)
 }
 
-/// Kinds of inputs that no API server has.
+/// Finds kinds of inputs that no API server has.
 fn kinds_of_inputs(runnable: &Document, knowledge: &Knowledge) -> Vec<Finding> {
     let sources = runnable.root.at(&["spec", "inputsFrom"]).map(Node::items);
     let sources = sources.unwrap_or_default().iter().enumerate();
@@ -54,7 +54,7 @@ fn kinds_of_inputs(runnable: &Document, knowledge: &Knowledge) -> Vec<Finding> {
     sources.filter_map(finding).collect()
 }
 
-/// Labels to select by that no object can have.
+/// Finds labels of the selector that no object can have.
 pub(super) fn labels(runnable: &Document) -> Vec<Finding> {
     let at = ["spec", "selector", "matchingLabels"];
     let labels = runnable.root.at(&at).map(Node::entries);

@@ -14,7 +14,7 @@ pub(super) struct Refused {
 }
 
 impl Refused {
-    /// The finding about it, at its place in the object.
+    /// Returns the finding about it, at its place in the object.
     pub(super) fn finding(&self, document: &Document, object: &Node) -> Finding {
         let (node, key, _) = object.follow(&self.at);
         let span = key.filter(|_| node.text().is_none()).unwrap_or(&node.span);

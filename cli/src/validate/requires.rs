@@ -158,7 +158,7 @@ fn cure(resource: &str, group: &str, known: &[Known]) -> Option<String> {
     })
 }
 
-/// A verb that is nearly another one.
+/// Finds a verb that is close to a known one.
 fn unknown_verb(document: &Document, verb: &Node) -> Option<Finding> {
     let text = verb.text()?;
     let lower = text.to_lowercase();

@@ -122,8 +122,8 @@ fn by_declaration(document: &Document, body: &Node, mismatch: &Mismatch) -> Find
     }
 }
 
-/// A template, as far as it is decided: a text with tags in it is a text, and a tag alone has the type
-/// that its field has in every Runnable.
+/// Returns the known part of a template: a text with tags in it is a text, and a tag alone has the type that its field
+/// has in every Runnable.
 fn partial(document: &Document, node: &Node, knowledge: &Knowledge) -> Partial {
     match &node.content {
         Content::Array(items) => {

@@ -130,7 +130,7 @@ pub(crate) fn made_finding(
     .related(subject::place(runnable, &[]), "for this Runnable")
 }
 
-/// A value that the template reads, and the profile does not give.
+/// Returns the finding about a value that the template reads, and the profile does not give.
 fn missing_value(
     document: &Document,
     profile: &Document,
@@ -157,7 +157,7 @@ fn missing_value(
     Some(finding.maybe_help(hint.filter(|_| !is_there)))
 }
 
-/// A tag that has no value for this Runnable.
+/// Returns the finding about a tag that has no value for this Runnable.
 pub(super) fn problem_finding(
     document: &Document,
     runnable: &Document,

@@ -49,7 +49,7 @@ fn none(objects: &Objects, runnable: &Document) -> Finding {
     }
 }
 
-/// The reasons why objects of that kind are not selected.
+/// Returns the reasons why objects of that kind are not selected.
 fn nearly_selected(objects: &Objects, runnable: &Document) -> Vec<String> {
     let wanted = |key| {
         runnable

@@ -15,7 +15,7 @@ use crate::{
     source::{Content, Document, Node, Segment, SourceSpan, values},
 };
 
-/// Unknown and missing fields and wrong types of a Runnable or a template.
+/// Finds unknown and missing fields and wrong types of a Runnable or a template.
 pub(super) fn check(document: &Document, schema: &KindSchema) -> Vec<Finding> {
     let Some(schema) = schema.schema() else {
         return Vec::new();
@@ -40,7 +40,7 @@ fn other_version(document: &Document) -> Option<Finding> {
     })
 }
 
-/// The finding about a mismatch in a part of a document.
+/// Returns the finding about a mismatch in a part of a document.
 pub(super) fn finding(document: &Document, root: &Node, mismatch: &Mismatch) -> Finding {
     let rule = match mismatch.fault {
         Fault::Unknown { .. } | Fault::Missing { .. } | Fault::Null => Rule::Field,
@@ -67,7 +67,7 @@ pub(super) fn finding(document: &Document, root: &Node, mismatch: &Mismatch) -> 
         )
 }
 
-/// The cure of a field of a template that stands in its run, one level too deep.
+/// Returns the cure of a field of a template that stands in its run, one level too deep.
 fn beside_template(document: &Document, root: &Node, mismatch: &Mismatch) -> Option<String> {
     let Fault::Unknown { key } = &mismatch.fault else {
         return None;
@@ -91,7 +91,8 @@ pub(super) fn quoted(document: &Document, root: &Node, mismatch: &Mismatch) -> O
     is_there.then(|| format!("{}: \"{written}\"", TypeCure::AddQuotes))
 }
 
-/// The cure of a text of several lines in the place of a list: `- ` before each element is meant, or one text as the only element.
+/// Returns the cure of a text of several lines in the place of a list: `- ` before each element is meant, or one text
+/// as the only element.
 fn one_block(document: &Document, root: &Node, mismatch: &Mismatch) -> Option<String> {
     let is_list = matches!(&mismatch.fault, Fault::Type { wanted, .. } if wanted == "an array");
     let (node, _, taken) = root.follow(&mismatch.at);
@@ -175,8 +176,7 @@ fn default_help(fault: &Fault) -> Option<String> {
     }
 }
 
-/// The place of a part of a document: of its key where the key is meant, or where the value goes over
-/// several lines.
+/// Returns the place of a part of a document: of its key if the key is meant, or if the value spans several lines.
 pub(super) fn place(document: &Document, root: &Node, at: &[Segment], on_key: bool) -> SourceSpan {
     document.place_below(root, at, on_key)
 }

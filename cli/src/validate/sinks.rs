@@ -111,7 +111,7 @@ fn is_placed_elsewhere(one: &Document, other: &Document) -> bool {
     is_open(one) && is_open(other) && one.source.name != other.source.name
 }
 
-/// Sensitive outputs that the keys of no Secret name.
+/// Finds sensitive outputs that the keys of no Secret name.
 fn left_out(
     runnable: &Document,
     wanted: &[OutputSink],
@@ -141,7 +141,7 @@ fn left_out(
     )))
 }
 
-/// Sensitive outputs that no Secret takes.
+/// Finds sensitive outputs that no Secret takes.
 fn nowhere(
     runnable: &Document,
     wanted: &[OutputSink],

@@ -6,7 +6,7 @@ use crate::{
     source::{Document, Segment, SourceSpan},
 };
 
-/// The place of a part of the Runnable; of its name where that part is not there.
+/// Returns the place of a part of the Runnable, or of its name if that part is missing.
 pub(super) fn place(runnable: &Document, at: &[Segment]) -> SourceSpan {
     if let Some(place) = place_of_input(runnable, at) {
         return place;

@@ -19,7 +19,7 @@ use crate::{
     template_file::{self, PlacedTag},
 };
 
-/// Tags that read a field which no Runnable has.
+/// Finds tags that read a field which no Runnable has.
 pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Vec<Finding> {
     let mut tags = template_file::tags(document);
     tags.extend(template_file::runner_tags(document));
@@ -74,7 +74,7 @@ fn below_another(schema: Schema<'_>, steps: &[PathStep], path: &str) -> Option<S
     Some(format!("did you mean {meant}?"))
 }
 
-/// The steps below `runnable`, with the schema to follow them in.
+/// Returns the steps below `runnable`, with the schema to follow them in.
 fn below_runnable<'k, 's>(
     steps: &'s [PathStep],
     knowledge: &'k Knowledge,
@@ -108,7 +108,7 @@ pub(super) fn type_of(path: &str, template: &Document, knowledge: &Knowledge) ->
     }
 }
 
-/// The finding about a path that cannot lead anywhere.
+/// Returns the finding about a path that cannot lead anywhere.
 pub(super) fn describe(
     rule: Rule,
     what: &str,

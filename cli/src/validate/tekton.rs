@@ -21,7 +21,7 @@ struct Misfit {
     text: Option<String>,
 }
 
-/// Values that stand in the template as they are.
+/// Checks values that stand in the template as they are.
 pub(super) fn in_template(document: &Document) -> Vec<Finding> {
     let Some(body) = template_file::body(document) else {
         return Vec::new();
@@ -33,7 +33,7 @@ pub(super) fn in_template(document: &Document) -> Vec<Finding> {
         .collect()
 }
 
-/// Values of a rendered run that come from a Runnable.
+/// Checks values of a rendered run that come from a Runnable.
 pub(super) fn in_run(
     document: &Document,
     runnable: &Document,

@@ -57,7 +57,7 @@ pub(super) fn check(objects: &Objects) -> Vec<Finding> {
     findings
 }
 
-/// The labels that a selector asks for.
+/// Returns the labels that a selector asks for.
 fn labels_of(selector: Option<&LabelSelector>) -> Labels {
     let selector = selector.cloned().unwrap_or_default();
     let mut labels = selector.match_labels.unwrap_or_default();
@@ -102,7 +102,7 @@ fn finding(
     })
 }
 
-/// The Runnables that are meant.
+/// Describes the Runnables of a subject.
 fn who(subject: &Subject<'_>) -> String {
     let mut who = match subject.template {
         OTHERS => "Runnables of any template that no rule names".to_owned(),

@@ -23,7 +23,7 @@ pub(super) fn check(runnable: &Document) -> Vec<Finding> {
     findings
 }
 
-/// Annotations in the group of Cartouche that nothing reads.
+/// Finds annotations in the group of Cartouche that nothing reads.
 fn annotations(runnable: &Document) -> Vec<Finding> {
     const READ: [&str; 6] = [
         RERUN_TOKEN_ANNOTATION,
@@ -51,7 +51,7 @@ fn annotations(runnable: &Document) -> Vec<Finding> {
     finding.chain(approves_nothing(runnable)).collect()
 }
 
-/// An approval is for one run: a word such as `true` is none.
+/// Finds an approval annotation that approves nothing: an approval is for one run, so a word such as `true` is none.
 fn approves_nothing(runnable: &Document) -> Option<Finding> {
     let path = ["metadata", "annotations", APPROVED_ANNOTATION];
     let node = runnable.root.at(&path)?;
@@ -125,7 +125,7 @@ fn scalar(runnable: &Document, node: &Node, value: &Value) -> Option<Finding> {
     Some(finding.help(format!("{}; else write {read}", in_quotes(&written))))
 }
 
-/// Integers anywhere in a document that the API server does not keep as they are.
+/// Finds integers anywhere in a document that the API server does not keep as they are.
 pub(super) fn large_integers(document: &Document) -> Vec<Finding> {
     let mut findings = Vec::new();
     collect(document, &document.root, too_large, &mut findings);
@@ -150,7 +150,7 @@ fn in_quotes(written: &str) -> String {
     format!("if it is a text, such as a version, put it in quotes: \"{written}\"")
 }
 
-/// A truth value or a number as JSON has it.
+/// Returns a truth value or a number as JSON writes it.
 fn shown(value: &Value) -> Option<String> {
     match value {
         Value::Bool(truth) => Some(truth.to_string()),

@@ -17,7 +17,8 @@ use crate::{
     template_file,
 };
 
-/// Tags without an end. The engine leaves them in the text, as Cartographer does, which is a mistake of the author.
+/// Finds tags without an end. The engine leaves them in the text, as Cartographer does, which is a mistake of the
+/// author.
 pub(super) fn unclosed(document: &Document, warnings: &[Warning]) -> Vec<Finding> {
     let find = |text: &str| {
         let tags = syntax::unclosed_tags(text).into_iter();

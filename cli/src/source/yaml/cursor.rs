@@ -14,7 +14,7 @@ pub(super) struct Mark {
     pub(super) column: isize,
 }
 
-/// The bytes between two marks.
+/// Returns the bytes between two marks.
 pub(super) fn between(start: Mark, end: Mark) -> Range<usize> {
     start.offset..end.offset.max(start.offset)
 }
@@ -43,12 +43,12 @@ impl<'a> Cursor<'a> {
         self.rest().starts_with(start)
     }
 
-    /// The next byte.
+    /// Returns the next byte.
     pub(super) fn peek(&self) -> u8 {
         self.ahead(0)
     }
 
-    /// The byte so many bytes further on.
+    /// Returns the byte this many bytes ahead.
     pub(super) fn ahead(&self, bytes: usize) -> u8 {
         let bytes = self.text.as_bytes().get(self.mark.offset + bytes);
         bytes.copied().unwrap_or_default()

@@ -138,7 +138,7 @@ impl Parser<'_> {
         self.parts.len() - 1
     }
 
-    /// A null that is not written, which stands where what goes before it does.
+    /// Adds a null that is not written, at the place of the word before it.
     fn empty(&mut self, span: Range<usize>) -> PartId {
         let scalar = Scalar {
             text: String::new(),
@@ -267,7 +267,7 @@ impl Parser<'_> {
         Ok(id)
     }
 
-    /// An anchor or a tag with nothing behind it.
+    /// Adds a value that is only an anchor or a tag.
     fn empty_with(&mut self, properties: Properties) -> PartId {
         let scalar = Scalar {
             text: String::new(),

@@ -2,7 +2,7 @@ use std::fmt::Write as _;
 
 use super::read;
 
-/// A document as JSON.
+/// Returns a document as JSON.
 fn json(text: &str) -> String {
     let node = read(text, 0).unwrap().unwrap();
     node.to_value().to_string()

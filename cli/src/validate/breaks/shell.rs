@@ -5,7 +5,7 @@ use crate::source::Node;
 
 pub(super) const CURE: &str = "give the value to the container as an environment variable, and write \"$NAME\" in the script: docs/template-recipes.md";
 
-/// The element of `command` or `args` of a container that is a script: what stands behind `-c`.
+/// Returns the element of `command` or `args` of a container that is a script: the one behind `-c`.
 pub(super) fn script_of(container: &Node) -> Option<&Node> {
     let items = |key: &str| container.get(key).map(Node::items).unwrap_or_default();
     let mut words = items("command").iter().chain(items("args"));
@@ -13,13 +13,13 @@ pub(super) fn script_of(container: &Node) -> Option<&Node> {
     words.next()
 }
 
-/// `-c`, also with others, as in `-ec`.
+/// Returns true for `-c`, also with other letters, as in `-ec`.
 fn is_flag(word: &str) -> bool {
     let flags = word.strip_prefix('-').and_then(|it| it.strip_suffix('c'));
     flags.is_some_and(|flags| flags.bytes().all(|it| it.is_ascii_alphabetic()))
 }
 
-/// The tags whose value is a command to the shell, or ends the quotes that it stands in, and why.
+/// Returns the tags whose value is a command to the shell, or ends the quotes that it stands in, and why.
 pub(super) fn broken(script: &str, filled: &[Filled]) -> Vec<(usize, String)> {
     let mut reader = Reader::default();
     let (mut broken, mut at) = (Vec::new(), 0);
@@ -126,7 +126,7 @@ impl Reader {
         self.is_word = !sign.is_whitespace() && !";|&(".contains(sign);
     }
 
-    /// The word behind `<<`, without its quotes.
+    /// Reads the word behind `<<`, without its quotes.
     fn delimited(&mut self, sign: char) {
         let Some(delimiter) = self.delimiter.as_mut().filter(|_| self.reads_delimiter) else {
             return;

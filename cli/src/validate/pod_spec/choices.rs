@@ -79,7 +79,7 @@ pub(super) fn of_container(container: &Part<'_>) -> Vec<Fault> {
     own.chain(protocols).collect()
 }
 
-/// The word in a part of something.
+/// Finds a word that is not allowed in a part.
 fn refused(part: &Part<'_>, of: &str, (path, allowed): Choice) -> Option<Fault> {
     let field = part.follow(path)?;
     let text = field

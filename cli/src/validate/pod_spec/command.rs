@@ -45,12 +45,12 @@ pub(super) fn check(container: &Part<'_>) -> Option<Fault> {
     Some(Fault::surprise(word, message, "this is only a text", help))
 }
 
-/// The name of a program without the folders before it.
+/// Returns the name of a program without the folders before it.
 pub(in crate::validate) fn base(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-/// The whole command in one text.
+/// Finds the whole command in one text.
 fn several_words(container: &Part<'_>, program: &Part<'_>, name: &str) -> Option<Fault> {
     program.text()?;
     let words: Vec<&str> = name.split_whitespace().collect();
@@ -82,7 +82,7 @@ fn several_words(container: &Part<'_>, program: &Part<'_>, name: &str) -> Option
     ))
 }
 
-/// The words as a list; of a long one only its form.
+/// Returns the words as a list, or only the form of a long one.
 fn listed(words: &[&str]) -> String {
     const MOST: usize = 300;
     let list = json!(words).to_string();
@@ -95,7 +95,7 @@ fn listed(words: &[&str]) -> String {
     }
 }
 
-/// A script without the quotes around all of it.
+/// Returns a script without the quotes around all of it.
 fn without_quotes(script: &str) -> &str {
     let within = |quote: char| {
         let inner = script.strip_prefix(quote)?.strip_suffix(quote)?;
@@ -203,7 +203,7 @@ fn in_container(container: &Part<'_>) -> Vec<Fault> {
     faults
 }
 
-/// The beginning of a script.
+/// Returns the beginning of a script.
 fn in_short(text: &str) -> String {
     const MOST: usize = 60;
     let line = text.lines().next().unwrap_or_default();

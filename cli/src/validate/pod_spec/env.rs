@@ -51,7 +51,7 @@ fn reads(variable: &Part<'_>, name: &str) -> bool {
     value.is_some_and(|value| value.contains(&format!("$({name})")))
 }
 
-/// The name and the value in one text.
+/// Finds the name and the value in one text.
 fn with_value(variable: &Part<'_>, name: &str) -> Option<Fault> {
     let (before, after) = name.split_once('=')?;
     let message = format!("the name of a variable cannot be '{name}': it has =");

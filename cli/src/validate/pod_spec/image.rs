@@ -21,7 +21,7 @@ pub(super) fn check(container: &Part<'_>) -> Vec<Fault> {
     )]
 }
 
-/// The fault in the name of an image, and the name to write.
+/// Returns the fault in the name of an image, and the name to write.
 fn wrong(image: &str) -> Option<(&'static str, String)> {
     for scheme in ["https://", "http://", "docker://", "oci://"] {
         if let Some(rest) = image.strip_prefix(scheme) {
@@ -52,7 +52,7 @@ fn is_registry(first: &str) -> bool {
     first.contains(['.', ':']) || first == "localhost" || first != first.to_lowercase()
 }
 
-/// The part between the registry and the tag or the digest.
+/// Returns the part between the registry and the tag or the digest.
 fn path_of(image: &str) -> &str {
     let name = image.split_once('@').map_or(image, |(name, _)| name);
     let path = match name.split_once('/') {

@@ -42,7 +42,7 @@ impl<'a> Part<'a> {
             .collect()
     }
 
-    /// The members of an object.
+    /// Returns the members of an object.
     pub(super) fn members(&self) -> Vec<(&'a str, Self)> {
         let members = self.value.as_object().into_iter().flatten();
         members
@@ -64,12 +64,12 @@ impl<'a> Part<'a> {
         self.text_of("name")
     }
 
-    /// The part at a key, or this one where there is none.
+    /// Returns the part at a key, or this one if there is none.
     pub(super) fn or_self(&self, key: &str) -> Self {
         self.get(key).unwrap_or_else(|| self.clone())
     }
 
-    /// A container as messages call it.
+    /// Returns a container as messages call it.
     pub(super) fn container(&self) -> String {
         match self.name() {
             Some(EACH_CONTAINER) => "each container".to_owned(),
@@ -79,7 +79,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// True if a text has neither tags nor the placeholders of Tekton, Argo, envsubst and Flux.
+/// Returns true if a text has neither tags nor the placeholders of Tekton, Argo, envsubst and Flux.
 fn is_literal(text: &str) -> bool {
     !["$(", "${", "{{"].iter().any(|open| text.contains(open))
 }

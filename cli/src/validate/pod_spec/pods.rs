@@ -37,7 +37,7 @@ impl<'a> Pod<'a> {
         }
     }
 
-    /// The names of its volumes; nothing if they are not all known.
+    /// Returns the names of its volumes, or `None` if they are not all known.
     pub(super) fn volume_names(&self) -> Option<BTreeSet<&'a str>> {
         let names = self.volumes.iter().map(Part::name);
         let names: Option<BTreeSet<&str>> = names.collect();
@@ -73,7 +73,7 @@ pub(super) fn of_run(run: &Value) -> Vec<Pod<'_>> {
     }
 }
 
-/// The pod that a profile merges into those of runs.
+/// Returns the pod that a profile merges into those of runs.
 pub(super) fn of_profile(profile: &Value) -> Option<Pod<'_>> {
     let path = ["spec", "podTemplate", "spec"];
     Part::root(profile).follow(&path).map(Pod::of_spec)
@@ -125,7 +125,7 @@ fn of_task<'a>(task: &Part<'a>, pod_template: Option<&Part<'a>>) -> Pod<'a> {
     }
 }
 
-/// The names of volumes for which claims are made with an object.
+/// Returns the names of volumes whose claims are made with an object.
 fn claims<'a>(root: &Part<'a>) -> Vec<&'a str> {
     let spec = root.get("spec");
     let claims = spec.iter().flat_map(|it| it.items("volumeClaimTemplates"));

@@ -96,7 +96,7 @@ fn references<'a>(pod: &Pod<'a>) -> Vec<Reference<'a>> {
     all
 }
 
-/// The objects below the fields for a `ConfigMap` and for a Secret.
+/// Returns the objects below the fields for a `ConfigMap` and for a Secret.
 fn of_source<'a>(source: &Part<'a>, fields: [&str; 2]) -> Vec<Reference<'a>> {
     let fields = fields.into_iter().zip([CONFIG_MAP, SECRET]);
     let of = |(field, kind)| Reference::new(kind, &source.get(field)?, "name");
@@ -123,7 +123,7 @@ fn of_volume<'a>(volume: &Part<'a>) -> Vec<Reference<'a>> {
 }
 
 impl<'a> Files<'a> {
-    /// The faults of a name or of keys that are nearly one of the files, beside all names of the pod.
+    /// Returns the faults of a name or of keys that are close to those of the files, beside all names of the pod.
     fn misspelt(&self, reference: &Reference<'_>, all: &[Reference<'_>]) -> Vec<Fault> {
         let Some(name) = reference.name.text() else {
             return Vec::new();
@@ -177,7 +177,7 @@ impl<'a> Files<'a> {
         is_any || all.contains(namespace)
     }
 
-    /// The texts of other objects, and the names of what templates make and of sinks.
+    /// Returns the texts of other objects, and the names of sinks and of the objects that templates make.
     fn texts(&self) -> &BTreeSet<&'a str> {
         self.texts.get_or_init(|| {
             let mut texts = BTreeSet::new();

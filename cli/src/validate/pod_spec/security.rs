@@ -22,7 +22,7 @@ pub(super) fn check(pod: &Pod<'_>) -> Vec<Fault> {
     faults
 }
 
-/// The value in the context of the container, or else in that of the pod.
+/// Returns the value in the context of the container, or else in that of the pod.
 fn asked<'a>(key: &str, own: Option<&Part<'a>>, of_pod: Option<&Part<'a>>) -> Option<Part<'a>> {
     let get = |context: Option<&Part<'a>>| {
         let part = context?.get(key)?;

@@ -8,7 +8,7 @@ use cartouche_language::suggestion;
 use super::{Fault, Part, Pod};
 use crate::source::Segment;
 
-/// The list of a pod's spec in which a container is.
+/// Returns the list of a pod's spec that a container is in.
 fn list_of<'a>(container: &'a Part<'_>) -> Option<&'a str> {
     match container.at.iter().rev().nth(1)? {
         Segment::Key(list) => Some(list),
@@ -16,7 +16,7 @@ fn list_of<'a>(container: &'a Part<'_>) -> Option<&'a str> {
     }
 }
 
-/// The faults of the pod of a profile, by the pods of the templates that it may be merged into.
+/// Returns the faults of the pod of a profile, by the pods of the templates that it may be merged into.
 pub(super) fn check(pods: &[Pod<'_>], profile: &Pod<'_>) -> Vec<Fault> {
     let mut faults = Vec::new();
     for list in CONTAINER_LISTS {

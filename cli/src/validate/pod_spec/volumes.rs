@@ -53,7 +53,7 @@ impl<'a> Brought<'a> {
     }
 }
 
-/// The faults that no profile mends.
+/// Returns the faults that no profile repairs.
 pub(super) fn check(pod: &Pod<'_>) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut seen = BTreeMap::new();
@@ -72,7 +72,7 @@ pub(super) fn check(pod: &Pod<'_>) -> Vec<Fault> {
     faults
 }
 
-/// Two parts with the same in a field.
+/// Returns the fault of two parts with the same value in a field.
 fn twice((first, part): (&Part<'_>, &Part<'_>), key: &str, message: String, help: &str) -> Fault {
     let (label, help) = ("it is there already", help.to_owned());
     Fault::refused(&part.or_self(key), message, label, help).with(&first.or_self(key))
@@ -131,7 +131,7 @@ pub(super) fn mounts(pod: &Pod<'_>, brought: &Brought<'_>) -> Vec<Fault> {
         .collect()
 }
 
-/// Mounts that a profile adds, of volumes that neither the profile nor any template of the files has.
+/// Finds mounts that a profile adds, of volumes that neither the profile nor any template of the files has.
 pub(super) fn not_brought(objects: &Objects, profile: &Document, pod: &Pod<'_>) -> Vec<Fault> {
     let Some(names) = templates_of(profile) else {
         return Vec::new();

@@ -13,7 +13,7 @@ use super::{
 
 const MERGE_TAG: &str = "tag:yaml.org,2002:merge";
 
-/// A key as go-yaml tells it from others: `1` and `"1"` are two to it, though kubectl makes one text of both.
+/// A key as go-yaml compares it: `1` and `"1"` are two to it, though kubectl makes one text of both.
 #[derive(Clone, PartialEq, Eq)]
 enum Key {
     Text,
@@ -146,7 +146,7 @@ impl Decoder<'_> {
         Ok((entry, key))
     }
 
-    /// A key as a text, what it was before, how it is written if that tells its type, and where.
+    /// Returns a key as a text, with its type, with its notation if that gives the type, and with its place.
     fn key(&mut self, id: PartId) -> Result<(String, Key, Option<String>, Range<usize>), Refusal> {
         let part = self.part(id)?;
         self.count(&part.span)?;

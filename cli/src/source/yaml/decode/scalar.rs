@@ -89,7 +89,7 @@ fn number(text: &str) -> Option<Resolved> {
         .or_else(|| signed_binary(&plain))
 }
 
-/// An integer with the prefix of its base: a zero alone is one of base eight.
+/// Parses an integer with the prefix of its base: a zero alone is a prefix of base eight.
 fn integer(text: &str) -> Option<Resolved> {
     let (sign, digits) = match text.split_at_checked(1) {
         Some((sign @ ("-" | "+"), digits)) => (sign, digits),
@@ -112,7 +112,7 @@ fn integer(text: &str) -> Option<Resolved> {
     }
 }
 
-/// A number with a point, an exponent or too many digits: of digits that are there, before the point or behind it.
+/// Parses a number with a point, an exponent or too many digits: it needs digits before the point or behind it.
 fn plain_float(text: &str) -> Option<Resolved> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let begins = |text: &str| text.starts_with(|it: char| it.is_ascii_digit());
@@ -120,7 +120,7 @@ fn plain_float(text: &str) -> Option<Resolved> {
     is_number.then(|| parsed(text)).flatten()
 }
 
-/// A number that begins with a point. Between its digits underscores may stand.
+/// Parses a number that begins with a point. Underscores may stand between its digits.
 fn float(text: &str) -> Option<Resolved> {
     let is_between = |(at, _): (usize, &str)| {
         let is_digit = |it: Option<&u8>| it.is_some_and(u8::is_ascii_digit);
@@ -142,14 +142,14 @@ fn parsed(text: &str) -> Option<Resolved> {
     value.filter(|it| it.is_finite()).map(Resolved::Float)
 }
 
-/// `0b-1`: go-yaml takes a sign behind the prefix too.
+/// Parses `0b-1`: go-yaml takes a sign behind the prefix too.
 fn signed_binary(text: &str) -> Option<Resolved> {
     let digits = text.strip_prefix("0b")?;
     let integer = i64::from_str_radix(digits, 2).ok()?;
     Some(Resolved::Integer(integer))
 }
 
-/// Text in base 64. Each byte that is of no character is replaced, as Go does it for JSON.
+/// Decodes text in base 64. Each byte that belongs to no character is replaced, as Go does it for JSON.
 fn binary(text: &str) -> Result<Resolved, String> {
     let bytes = decoded(text).ok_or("!!binary value contains invalid base64 data")?;
     let mut text = String::new();

@@ -40,7 +40,7 @@ impl Rest<'_> {
         self.0.bytes().take_while(u8::is_ascii_digit).count()
     }
 
-    /// A number of at least one and at most so many digits.
+    /// Reads a number of at least one and at most so many digits.
     fn number(&mut self, most: usize) -> Option<u32> {
         let count = self.digits().min(most);
         let number = self.0.get(..count)?.parse().ok()?;
@@ -83,7 +83,7 @@ impl Rest<'_> {
         is_time
     }
 
-    /// `Z`, or hours and minutes of two digits each. Go takes 24 and 60 as well.
+    /// Returns true for `Z`, or for hours and minutes of two digits each. Go takes 24 and 60 as well.
     fn is_zone(&mut self) -> bool {
         if self.took('Z') {
             return true;

@@ -27,7 +27,7 @@ impl Parser<'_> {
         Err(Refusal::new(message, between(next.start, next.end)))
     }
 
-    /// A value, or null at a place if one of these words follows.
+    /// Reads a value, or null at a place if one of these words follows.
     fn value_unless(
         &mut self,
         words: &[Word],
@@ -53,7 +53,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A list whose dashes stand where the key does.
+    /// Reads a list whose dashes stand in the column of the key.
     pub(super) fn list_without_indentation(&mut self) -> Result<Vec<PartId>, Refusal> {
         const ENDS: [Word; 4] = [Word::BlockEntry, Word::Key, Word::Value, Word::BlockEnd];
         let mut items = Vec::new();
@@ -103,7 +103,7 @@ impl Parser<'_> {
         Ok(items)
     }
 
-    /// An object of one key, as an element of a list in brackets.
+    /// Reads an object of one key, as an element of a list in brackets.
     fn pair(&mut self) -> Result<PartId, Refusal> {
         const ENDS: [Word; 2] = [Word::FlowEntry, Word::FlowSequenceEnd];
         let start = self.scanner.take()?;

@@ -91,7 +91,7 @@ impl Scanner<'_> {
         Ok(uri)
     }
 
-    /// One character in hexadecimal bytes, each behind a percent sign.
+    /// Reads one character in hexadecimal bytes, each behind a percent sign.
     fn escaped(&mut self) -> Result<char, Refusal> {
         let mut bytes = Vec::new();
         loop {

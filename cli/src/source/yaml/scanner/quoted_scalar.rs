@@ -100,7 +100,7 @@ impl Scanner<'_> {
     }
 }
 
-/// The character that a letter behind a backslash stands for.
+/// Returns the character that a letter behind a backslash stands for.
 fn meant_by(letter: u8) -> Option<char> {
     Some(match letter {
         b'0' => '\0',

@@ -83,7 +83,7 @@ impl Scanner<'_> {
         self.outermost(word, 3)
     }
 
-    /// A word of so many characters that ends all blocks.
+    /// Adds a word of so many characters that ends all blocks.
     fn outermost(&mut self, word: Word, characters: usize) -> Result<(), Refusal> {
         self.end_blocks(NONE);
         self.forget_possible_key()?;
@@ -115,7 +115,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// The `-` before an element. Within brackets the parser refuses it, which knows what is expected there.
+    /// Reads the `-` before an element. Within brackets the parser refuses it, since it knows what is expected there.
     fn block_entry(&mut self) -> Result<(), Refusal> {
         let block = Word::BlockSequenceStart;
         self.begin_block_here(
@@ -128,7 +128,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// The `?` before a key.
+    /// Reads the `?` before a key.
     fn key(&mut self) -> Result<(), Refusal> {
         let block = Word::BlockMappingStart;
         self.begin_block_here(block, "mapping keys are not allowed in this context")?;
@@ -138,7 +138,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// The `:` behind a key. A possible key before it is one.
+    /// Reads the `:` behind a key. A possible key before it becomes one.
     fn value(&mut self) -> Result<(), Refusal> {
         let level = self.possible_keys.len().saturating_sub(1);
         if self.is_still_possible(level)? {
