@@ -125,7 +125,8 @@ fn annotation(text: &str) -> usize {
 /// Returns true if the log of a CI system takes the beginning of a text for a command: for GitHub Actions `::` with
 /// only blanks before it in its line, and `##[` anywhere; for Azure Pipelines and `TeamCity` also with a word between.
 fn is_order(text: &str, begins_its_line: bool) -> bool {
-    // A third colon would be the first letter of the command's name, and no name begins so: the places of findings do.
+    // A third colon would be the first letter of the command's name, and no name begins with one: the places of
+    // findings do.
     if begins_its_line && text.starts_with("::") && !text.starts_with(":::") {
         return true;
     }
@@ -145,7 +146,8 @@ fn is_command(character: char) -> bool {
         character,
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
     );
-    // Default_Ignorable_Code_Point of Unicode 16 (DerivedCoreProperties.txt), what annotates, and the blank of Braille.
+    // Default_Ignorable_Code_Point of Unicode 16 (DerivedCoreProperties.txt), annotation characters, and the blank of
+    // Braille.
     let is_unseen = matches!(
         character,
         '\u{ad}' | '\u{34f}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'

@@ -21,7 +21,7 @@ use crate::{
 /// The name of standard input on the command line.
 pub(crate) const STANDARD_INPUT: &str = "-";
 
-/// The documents and findings of what was read.
+/// The documents and findings of files that were read.
 #[derive(Debug, Default)]
 pub(crate) struct Loaded {
     pub(crate) documents: Vec<Document>,

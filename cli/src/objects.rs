@@ -25,7 +25,7 @@ pub(crate) const PROFILE: &str = "ClusterRunProfile";
 /// The namespace of objects that name none.
 pub(crate) const DEFAULT_NAMESPACE: &str = "default";
 
-/// Objects by what they are for.
+/// Objects by purpose.
 #[derive(Default)]
 pub(crate) struct Objects {
     pub(crate) templates: Vec<Document>,

@@ -17,7 +17,7 @@ pub(crate) struct Account {
     pub(crate) name: String,
 }
 
-/// A rule of a role, and what it is for.
+/// A rule of a role, and its purpose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rule {
     pub(crate) resource: Resource,

@@ -1,4 +1,4 @@
-//! Renders what the controller would create, without a controller.
+//! Renders the object that the controller would create, without a controller.
 
 pub(crate) mod explain;
 pub(crate) mod placeholders;

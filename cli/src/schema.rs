@@ -15,7 +15,7 @@ pub(crate) mod walk;
 
 use serde_json::Value;
 
-/// A schema inside a document that holds what it refers to.
+/// A schema inside a document that holds all schemas that it refers to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schema<'a> {
     document: &'a Value,

@@ -1,4 +1,4 @@
-//! The files of a first template: what runs, for whom, as which account, and a test of it.
+//! The files of a first template: the template, its Runnable, its account, and a test of it.
 
 use std::path::{Path, PathBuf};
 

@@ -28,7 +28,7 @@ pub(crate) struct Case {
     pub(crate) selected: Option<PathBuf>,
     /// The objects that inputs come from.
     pub(crate) sources: Option<PathBuf>,
-    /// The profile that the run is made with, whatever its rules say.
+    /// The profile that the run is made with, regardless of its rules.
     pub(crate) profile: Option<PathBuf>,
     /// The profiles that rules choose from.
     pub(crate) profiles: Option<PathBuf>,

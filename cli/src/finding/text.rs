@@ -1,4 +1,4 @@
-//! Findings for people: the source line, a marker, and what to do.
+//! Findings for people: the source line, a marker, and the cure.
 
 use std::fmt::Write as _;
 

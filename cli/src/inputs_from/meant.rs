@@ -13,7 +13,7 @@ use crate::{
 
 /// The object that was probably meant.
 enum Meant<'a> {
-    /// It has nearly that name.
+    /// It has a similar name.
     Named(&'a Document),
     /// It has that name, in another namespace.
     Elsewhere(&'a Document),

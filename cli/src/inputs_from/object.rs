@@ -107,7 +107,7 @@ pub(crate) fn read(
         }
         SourceKind::Secret => secret(object, uid(object), keys),
         SourceKind::Runnable => {
-            // A case may have no more of it than what it gives.
+            // A case may hold only its outputs.
             let given = object
                 .value
                 .pointer("/status/outputs")
@@ -133,7 +133,7 @@ pub(crate) fn secret(
 ) -> Result<SourceRead, Unusable> {
     let mut values: Vec<(&str, Vec<u8>)> = Vec::new();
     for key in keys {
-        // The API server writes what is in stringData over what is in data.
+        // The API server writes stringData over data.
         if let Some(text) = text(object, "stringData", key)? {
             values.push((key, text.as_bytes().to_vec()));
         } else if let Some(encoded) = text(object, "data", key)? {

@@ -1,4 +1,4 @@
-//! The folder that files of others lead nowhere out of, neither by what they name nor by links.
+//! The folder that files of others must not lead out of, neither by paths that they name nor by links.
 
 use std::{
     fs::{self, OpenOptions},

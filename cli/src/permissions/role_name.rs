@@ -12,7 +12,7 @@ const PREFIX: &str = "cartouche:";
 const LONGEST: usize = 253;
 /// Part of the name of a role for everything that an account has.
 const ALL: &str = "all";
-/// Bytes of a hash that stand for several.
+/// Bytes of a hash that stands for several names.
 const HASHED: usize = 5;
 
 /// Purpose of a role.

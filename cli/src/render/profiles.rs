@@ -26,12 +26,12 @@ pub(crate) struct With<'a> {
     pub(crate) version: &'a ProfileVersion,
     pub(crate) uid: &'a str,
     pub(crate) profile: &'a Profile,
-    /// The request to choose anew that the choice answers.
+    /// The refresh request that the choice answers.
     pub(crate) refresh_token: Option<&'a str>,
 }
 
 impl<'a> With<'a> {
-    /// Fails with what is wrong with the profile.
+    /// Returns the profile, or its problems if it cannot be used.
     pub(crate) fn of(
         known: &'a KnownProfile,
         refresh_token: Option<&'a str>,

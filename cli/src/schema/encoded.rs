@@ -1,5 +1,5 @@
 //! Texts that Kubernetes reads as something else: base64, and quantities. Their formats are those of Kubernetes' own
-//! schemas; none of what a template declares for its inputs.
+//! schemas; a template cannot declare them for its inputs.
 
 use cartouche_language::matches_pattern;
 

@@ -15,7 +15,7 @@ pub(crate) struct KindSchema {
     pub(crate) pointer: String,
     /// True if its objects are in a namespace; `None` if that is not known.
     pub(crate) namespaced: Option<bool>,
-    /// The plural name of its resource, as RBAC has it, if that is known.
+    /// The plural name of its resource for RBAC, if that is known.
     pub(crate) plural: Option<String>,
     /// True for a built-in kind.
     pub(crate) built_in: bool,

@@ -19,8 +19,8 @@ pub(super) struct Read {
     pub(super) refusal: Option<Refusal>,
 }
 
-/// Reads the value that begins at some byte of a text, behind blanks. `None` if there are only blanks; an error if what stands
-/// there is no JSON.
+/// Reads the value that begins at some byte of a text, behind blanks. Returns `None` if there are only blanks, and an
+/// error if the text there is no JSON.
 pub(super) fn read(text: &str, start: usize) -> Result<Option<Read>, Refusal> {
     let mut reader = Reader {
         text,

@@ -39,7 +39,8 @@ fn might_be_json(text: &str) -> bool {
     begin.starts_with('{') && text.len() - begin.len() < LOOKS_AHEAD
 }
 
-/// Reads JSON as long as there is some. After up to one value, what follows may be YAML, and begins at this byte.
+/// Reads JSON as long as there is some. After at most one value, YAML may follow: the result is the byte at which it
+/// begins.
 fn json_documents(text: &str, documents: &mut Vec<Node>) -> Result<Option<usize>, Refusal> {
     let mut at = 0;
     loop {

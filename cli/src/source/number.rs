@@ -32,7 +32,7 @@ pub(crate) fn as_json(float: f64) -> Option<String> {
 /// Returns the text that kubectl makes of a key that is a float: in the fewest digits that distinguish it from others
 /// of single precision, and with an exponent from a million on.
 pub(super) fn as_key(float: f64) -> String {
-    // Digits are lost, and what is too large becomes infinite: so it is in kubectl.
+    // Digits are lost, and a too large number becomes infinite, as in kubectl.
     #[expect(clippy::cast_possible_truncation)]
     let single = float as f32;
     if single.is_nan() {

@@ -1,4 +1,4 @@
-//! Finds the cases below a folder, and what each inherits from the folders above it.
+//! Finds the cases below a folder, and the settings that each inherits from the folders above it.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -159,7 +159,8 @@ fn inherit(case: &mut Case, folder: &Path) -> anyhow::Result<()> {
         &mut case.sources,
         place(settings.sources, &["sources.yaml"])?,
     );
-    // Neither is taken for its name: beside a template there may be what it is to be used with. A nearer one of either counts.
+    // Neither has a default name: a profile beside a template may serve its real use. The nearest setting of either
+    // counts.
     if case.profile.is_none() && case.profiles.is_none() {
         case.profile = place(settings.profile, &[])?;
         case.profiles = place(settings.profiles, &[])?;
@@ -201,7 +202,7 @@ pub(crate) fn merge(base: &mut Value, over: Value) {
     }
 }
 
-/// Takes the nulls of a patch out of what it was merged into.
+/// Applies a JSON merge patch: its nulls remove fields.
 pub(crate) fn merge_patch(base: &mut Value, patch: &Value) {
     let Value::Object(patch) = patch else {
         *base = patch.clone();

@@ -60,7 +60,7 @@ pub(crate) fn document(results: &[Result<'_>]) -> String {
 
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    // XML 1.0 cannot write most control characters, nor what is no character.
+    // XML 1.0 cannot write most control characters, nor code points that are no characters.
     for c in in_lines(text).chars() {
         match c {
             '&' => out.push_str("&amp;"),

@@ -20,7 +20,7 @@ use crate::{
     template_file, yaml,
 };
 
-/// Something that differs from what was expected.
+/// A difference from the expected result.
 #[derive(Debug)]
 pub(crate) struct Difference {
     /// The file with the expectation.

@@ -24,7 +24,7 @@ use crate::template_test::find::merge_patch;
 /// Stands for the uid that the run gets from the API server.
 const RUN_UID: &str = "00000000-0000-0000-0000-00000000000a";
 
-/// A run on the stage, and what its Runnable says of it so far.
+/// A played run, and the status of its Runnable so far.
 pub(crate) struct PlayedRun<'a> {
     template: &'a Template,
     /// The object as it was created.

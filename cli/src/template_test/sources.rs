@@ -1,4 +1,4 @@
-//! The inputs of a case that come from other objects: what is in its file is all that there is.
+//! The inputs of a case that come from other objects: only those in its file exist.
 
 use std::{collections::BTreeMap, slice};
 

@@ -28,7 +28,7 @@ enum Format {
     Yaml,
 }
 
-/// A tag in a text, and what it is replaced by.
+/// A tag in a text, and its replacement.
 struct Filled {
     path: String,
     span: Range<usize>,

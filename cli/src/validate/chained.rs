@@ -1,5 +1,5 @@
-//! Runnables that select other Runnables, to read their outputs. Files do not hold outputs, but the template
-//! of the other one says which there will be.
+//! Runnables that select other Runnables, to read their outputs. Files do not hold outputs, but the template of the
+//! other one declares them.
 
 use cartouche_language::{
     Diagnostic, suggestion,

@@ -61,7 +61,7 @@ struct Member<'a> {
 struct Write {
     /// Place of the reference.
     place: SourceSpan,
-    /// Its name, as the file has it.
+    /// Its name in the file.
     shown: SourceKey,
 }
 
@@ -87,7 +87,7 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// Its name, as its file has it.
+    /// Returns its name in its file.
     fn shown(&self) -> SourceKey {
         SourceKey::runnable(self.document.namespace(), self.document.name())
     }

@@ -1,4 +1,4 @@
-//! Templates that were objects of a cluster (`kubectl get -o yaml`), with what the cluster had put into them.
+//! Templates that were objects of a cluster (`kubectl get -o yaml`), with the fields that the cluster has set.
 
 use cartouche_engines::kinds::{self, JOB_LABELS};
 use cartouche_language::syntax;

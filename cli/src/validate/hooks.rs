@@ -1,5 +1,5 @@
-//! Annotations by which Argo CD and Helm take an object for a hook: they delete it and make it anew, which undoes what
-//! Cartouche is for.
+//! Annotations by which Argo CD and Helm treat an object as a hook: they delete and recreate it, which defeats the
+//! purpose of Cartouche.
 
 use crate::{
     finding::{Finding, Rule},
@@ -43,7 +43,7 @@ pub(super) fn of_template(template: &Document) -> Vec<Finding> {
     found.into_iter().map(finding).collect()
 }
 
-/// Returns the tool of each such annotation, the time at which it makes a hook anew, and the place of the annotation.
+/// Returns the tool of each such annotation, the time at which it recreates a hook, and the place of the annotation.
 fn hooks(document: &Document, at: &[&str]) -> Vec<((&'static str, &'static str), SourceSpan)> {
     let annotations = document.root.at(at).map(Node::entries);
     let entries = annotations.unwrap_or_default().iter();

@@ -5,7 +5,7 @@ use crate::{
     source::{Content, Document, Node},
 };
 
-/// Finds every such key of a document, with what it becomes.
+/// Finds every such key of a document, and the text that it becomes.
 pub(crate) fn check(document: &Document) -> Vec<Finding> {
     let mut findings = Vec::new();
     collect(document, &document.root, &mut findings);

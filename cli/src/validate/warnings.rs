@@ -41,7 +41,7 @@ pub(super) fn unclosed(document: &Document, warnings: &[Warning]) -> Vec<Finding
     findings.collect()
 }
 
-/// Warnings of what works, but hardly as the author expects.
+/// Returns the findings about templates that work, but hardly as the author expects.
 pub(super) fn surprises(document: &Document, warnings: &[Warning]) -> Vec<Finding> {
     let findings = warnings.iter().flat_map(|warning| {
         let help = match &warning.kind {

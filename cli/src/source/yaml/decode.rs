@@ -19,7 +19,7 @@ use super::{
 };
 use scalar::{Resolved, resolve};
 
-/// Up to so many parts, nearly all of a document may come from aliases; from the other number on, a tenth.
+/// Up to this number of parts, nearly all of a document may come from aliases; from `MANY_PARTS` on, a tenth.
 const FEW_PARTS: u32 = 400_000;
 const MANY_PARTS: u32 = 4_000_000;
 /// The text of keys and values that aliases may stand for, in bytes. No API server takes an object of that size.

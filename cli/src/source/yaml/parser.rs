@@ -56,7 +56,7 @@ impl Tree {
     }
 }
 
-/// Reads the document that begins at some byte of a text; `None` if there is none.
+/// Reads the document that begins at some byte of a text. Returns `None` if there is none.
 pub(super) fn read(text: &str, start: usize) -> Result<Option<Tree>, Refusal> {
     let mut parser = Parser {
         scanner: Scanner::new(text, start),
@@ -230,7 +230,7 @@ impl Parser<'_> {
             }
             _ => return Err(Refusal::new("did not find expected node content", span)),
         };
-        // Noted before what is in it is read, which may speak of the whole.
+        // Noted before its contents are read, since these may refer to the whole.
         if let Some(name) = properties.anchor {
             self.anchors.insert(name, id);
         }

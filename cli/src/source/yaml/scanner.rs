@@ -20,7 +20,7 @@ use super::{
 
 /// A key stands in one line, and takes no more characters than this before its colon.
 const LONGEST_KEY: usize = 1024;
-/// The indentation of what is not in a block.
+/// The indentation outside of blocks.
 const NONE: isize = -1;
 
 /// Possible key, which begins with the word of this number.
@@ -115,7 +115,7 @@ impl<'a> Scanner<'a> {
         self.waiting.push_back(Token { word, start, end });
     }
 
-    /// Adds the word that so many characters are.
+    /// Adds a word of this many characters.
     fn push_indicator(&mut self, word: Word, characters: usize) {
         let start = self.cursor.mark;
         self.cursor.skip_by(characters);

@@ -4,7 +4,7 @@ use cartouche_language::suggestion;
 
 use super::{Fault, Part, Pod};
 
-/// A field and what it may be.
+/// A field and its allowed values.
 type Choice = (&'static [&'static str], &'static [&'static str]);
 
 /// Prefix of a medium with one size of pages.

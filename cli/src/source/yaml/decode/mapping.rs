@@ -32,8 +32,8 @@ struct Entries {
 }
 
 impl Entries {
-    /// Adds an entry. One that a merge key brought gives way to another, and what a merge key brings takes the place of what
-    /// is there.
+    /// Adds an entry. If a merge key brought one of two entries with the same key, the later one counts. Two others are
+    /// duplicates, as are keys of different types with the same text.
     fn add(
         &mut self,
         entry: MapEntry,
@@ -93,7 +93,7 @@ impl Decoder<'_> {
         })
     }
 
-    /// Adds what a merge key brings: one object, or of several the first that has a key.
+    /// Adds the entries of a merge key: those of one object, or of several, of which the first that has a key counts.
     fn merge(&mut self, value: PartId, into: &mut Entries) -> Result<(), Refusal> {
         match &self.part(value)?.form {
             Form::Sequence(items) => {

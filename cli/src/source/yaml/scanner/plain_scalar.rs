@@ -16,7 +16,7 @@ pub(super) struct Gap {
 }
 
 impl Gap {
-    /// Adds to a text what YAML makes of it: of one line break a blank, of more the others.
+    /// Adds the gap to a text as YAML reads it: one line break becomes a blank, of several the others stay.
     pub(super) fn join_into(&mut self, text: &mut String) {
         if !self.is_broken {
             text.push_str(&self.blanks);

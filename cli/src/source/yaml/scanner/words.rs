@@ -83,7 +83,7 @@ impl Scanner<'_> {
         self.outermost(word, 3)
     }
 
-    /// Adds a word of so many characters that ends all blocks.
+    /// Adds a word of this many characters that ends all blocks.
     fn outermost(&mut self, word: Word, characters: usize) -> Result<(), Refusal> {
         self.end_blocks(NONE);
         self.forget_possible_key()?;
