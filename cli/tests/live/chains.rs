@@ -79,7 +79,7 @@ async fn allow(story: &Story, namespace: &str, runnable: &str) -> Result<()> {
     command.env("KUBECONFIG", story.cluster.kubeconfig());
     let printed = support::finish(&mut command);
     ensure!(printed.code == 0, "{}", printed.err);
-    // Each role says in which namespace it is.
+    // Each role has its namespace.
     story
         .cluster
         .kubectl_with_input(&["apply", "-f", "-"], &printed.out)

@@ -61,7 +61,7 @@ pub async fn cancelled(story: &Story) -> Result<()> {
     story.says(&["explain", "greet"], &["Its tags read", "name"])
 }
 
-/// Several Runnables at once, of which one is not there.
+/// Several Runnables at once, one of which does not exist.
 pub async fn of_many(story: &Story) -> Result<()> {
     let both = ["rerun", "hello", "endless", "--token", "both"];
     story.warns(&both, 2, "hint: --yes does it without a question")?;

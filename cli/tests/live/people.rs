@@ -64,7 +64,7 @@ impl<'a> Person<'a> {
         support::finish(command.env("KUBECONFIG", &self.kubeconfig))
     }
 
-    /// Waits until a command ends so: what a binding gives takes effect a moment later.
+    /// Waits until a command ends with this code: a binding takes effect a moment later.
     async fn until(&self, arguments: &[&str], code: i32) -> Result<()> {
         let what = format!("{arguments:?} to end with {code} for {}", self.user);
         let called = || async {
@@ -99,7 +99,7 @@ impl<'a> Person<'a> {
         self.story.eventually(&what, called).await
     }
 
-    /// Fails unless the command does well, and says nothing of a missing right to read templates.
+    /// Fails unless the command succeeds, and mentions no missing right to read templates.
     fn gets_all(&self, arguments: &[&str], parts: &[&str]) -> Result<()> {
         let all = self.gets(arguments, 0, parts)?;
         ensure!(!all.contains("cartouche-templates-view"), "{all}");

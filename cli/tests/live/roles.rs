@@ -205,7 +205,7 @@ pub async fn are_needed_in_every_part(story: &Story) -> Result<()> {
     story.says(&["wait", "no-get-jobs", "--timeout", "2m"], &["ready"])
 }
 
-/// A template that makes a `ConfigMap`, for what is in no namespace.
+/// A template that makes a `ConfigMap`, for a selected object in no namespace.
 const OF_THE_CLUSTER: &str = r"
 apiVersion: carto.run/v1alpha1
 kind: ClusterRunTemplate

@@ -53,7 +53,7 @@ impl Story {
     pub async fn begin(example: &str) -> Result<(Self, Controller)> {
         let story = Self::without_cartouche().await?;
         story.cluster.install_cartouche().await?;
-        // The command needs none of what they refuse.
+        // The command needs nothing that they refuse.
         let policies = repository().join("config/policies");
         story.cluster.apply_kustomization(&policies).await?;
         let controller = story.controller().await?;
@@ -129,7 +129,7 @@ impl Story {
         Ok(by.context("who asked")?.to_owned())
     }
 
-    /// Calls the command, which must do well each time, until it prints what is wanted.
+    /// Calls the command, which must succeed each time, until it prints what is wanted.
     pub async fn soon<T>(
         &self,
         arguments: &[&str],

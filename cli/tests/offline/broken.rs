@@ -1,5 +1,5 @@
-//! Broken templates, and what `cartouche validate` says about each: the message alone has to be enough
-//! to mend it.
+//! Broken templates, and the findings of `cartouche validate` about each: the message alone has to be enough to mend
+//! it.
 
 use std::path::Path;
 

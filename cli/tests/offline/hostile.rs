@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Output, command, finish, played::Played};
 
-/// Stands around what is looked for, so that it is seen where it is printed.
+/// Stands around the text that is searched for, so that it is seen where it is printed.
 const MARK: &str = "EVIL";
 /// Commands to a terminal, one of them a colour that this command paints with itself; and some to CI systems, which read logs.
 const COMMANDS: [&str; 6] = [
@@ -227,7 +227,7 @@ fn no_command_prints_such_a_character_of_a_file() {
         for (at, hostile) in variants(document) {
             let folder = play(file, &hostile);
             for (line, seen) in COMMAND_LINES.iter().zip(&mut seen) {
-                // Most say the same of what only one of them looks into.
+                // Only `test` reads these files.
                 if (*file == "case.yaml" || *file == "expected.yaml") && line[0] != "test" {
                     continue;
                 }

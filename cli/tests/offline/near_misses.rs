@@ -179,7 +179,7 @@ fn a_profile_that_is_asked_for_and_outranked_is_told() {
         "Runnable r: no run is made: spec.profileName is 'gpu', and the profile that matches is 'more', whose rule says more",
         "set spec.profileName to one that matches, or take it away",
     );
-    // Which of these says more, the labels of the namespace decide.
+    // The labels of the namespace decide which of these is more specific.
     let stage = profile("rules: [{namespaceSelector: {matchLabels: {stage: prod}}}]");
     let unknown = said(TEMPLATE, &[asks, more, stage]);
     assert!(unknown.1.contains("no errors"), "{}", unknown.1);

@@ -321,7 +321,7 @@ fn objects_that_pods_name_are_compared_with_those_of_the_files() {
     for (name, key) in [("shop-config", "version"), ("quite-another", "x")] {
         assert!(said(&of(name, key), objects).1.contains("no errors"));
     }
-    // Two names with another ending may both be meant by the pod that has both; a slip is none of these.
+    // Two names with different endings may both be meant by the pod that has both; a slip is none of these.
     let both = |name: &str| {
         let whole = "], envFrom: [{configMapRef: {name: shop-config}}]}]";
         said(&of(name, "version").replace("]}]", whole), objects).1

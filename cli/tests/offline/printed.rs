@@ -286,7 +286,7 @@ fn help_shows_examples_for_every_command() {
         .skip(1)
         .take_while(|line| !line.is_empty());
     let mut seen = 0;
-    // A long line is wrapped, and what follows is further in.
+    // A long line is wrapped, and the rest is indented further.
     let first_lines = commands
         .filter_map(|line| line.strip_prefix("  "))
         .filter(|line| !line.starts_with(' '));

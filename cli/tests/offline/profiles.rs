@@ -130,7 +130,7 @@ fn the_rules_choose_as_the_controller_does() {
     );
     assert_eq!(made_with(&["--namespace-labels", "env=test,a=b"]), of_base);
     assert_eq!(made_with(&["--namespace-labels", ""]), of_base);
-    // One that is named is taken whatever its rules say.
+    // A named one is used regardless of its rules.
     assert_eq!(made_with(&["--profile", "team"]), of_team);
     // The namespace may be among the files.
     let namespace = "{apiVersion: v1, kind: Namespace, metadata: {name: cartouche-examples, labels: {env: production}}}";
@@ -308,7 +308,7 @@ fn profiles_that_match_the_same_runnables_with_the_same_rank_are_told() {
     let all = [found(&[&one, &tied]), found(&[&one, &same_team])];
     insta::assert_snapshot!(all.join("\n"));
     for untied in [
-        // It says more.
+        // It is more specific.
         format!(
             "[{{ templates: [greet], {production}, runnableSelector: {{ matchLabels: {{ a: b }} }} }}]"
         ),

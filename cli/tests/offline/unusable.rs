@@ -138,7 +138,7 @@ spec:
     let output = run(&["render", "."], TEMPLATE, ytt);
     is_said(&output.err, &[said]);
     assert_eq!(output.err.matches("error").count(), 1, "{}", output.err);
-    // A list, a template that a Runnable refers to, a text, and what YAML does not read.
+    // A list, a template that a Runnable refers to, a text, and invalid YAML.
     let list = RUNNABLE.replace("runner}", "runner, inputs: {a: [\n  #@ x\n  ]}}");
     assert_eq!(run(&["validate", "."], TEMPLATE, &list).code, 0);
     let item = RUNNABLE.replace(
@@ -274,7 +274,7 @@ spec:
             &only_error(TEMPLATE, &runnable),
             &[said, &format!("runnable.yaml:{place}")],
         );
-        // The template is not among what can be read: that is no second error.
+        // The template cannot be read: its absence is no second error.
         let template = TEMPLATE.replace("metadata: {name: greet}", line);
         is_said(&only_error(&template, RUNNABLE), &[said]);
     }

@@ -268,7 +268,7 @@ fn the_kind_of_a_template_is_what_the_engine_takes_it_for() {
     assert!(out.contains("did you mean 'backoffLimit'?"), "{out}");
 }
 
-/// A wrong type is said of a tag only when it is known; what cannot be read is one mistake.
+/// The wrong type of a tag is reported only if it is known; an unreadable path is one mistake.
 #[test]
 fn a_path_that_is_followed_only_in_part_has_no_type() {
     for (path, errors) in [

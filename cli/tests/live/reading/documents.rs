@@ -272,7 +272,7 @@ impl Writer<'_> {
                 self.mapping(indent + 2, depth - 1);
             }
             _ => {
-                // Its name is known behind it only: nothing contains itself, but for once in a while.
+                // Its name is known behind it only: nothing contains itself, except once in a while.
                 let name = self.chance.once_in(2).then_some(self.named);
                 if let Some(name) = name {
                     let anchor = format!(" &o{name}");

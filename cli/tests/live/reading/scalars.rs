@@ -1,4 +1,4 @@
-//! Scalars by chance: numbers in all spellings and nearly, words, times, tags, quotes.
+//! Random scalars: numbers and near numbers in all spellings, words, times, tags, quotes.
 
 use super::by_chance::Chance;
 
