@@ -1,8 +1,8 @@
 //! Texts that others have written, such as files of a proposal, messages of webhooks and outputs of runs: a terminal
 //! takes some of their characters for commands, shows others in another order, or does not show them at all.
 //!
-//! All of it is escaped here, and everything that is printed comes through [`to_a_terminal`]. An escape is one of JSON, so
-//! that a document in JSON stays the same; [`crate::yaml`] has those of YAML.
+//! All of it is escaped here, and everything that is printed comes through [`to_a_terminal`]. An escape is one of JSON,
+//! so that a document in JSON stays the same; [`crate::yaml`] has those of YAML.
 //!
 //! Output may also be the log of a CI system, which takes some lines for commands: see [`is_order`].
 

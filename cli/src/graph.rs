@@ -163,7 +163,7 @@ pub(crate) struct Written {
     pub(crate) to: Id,
 }
 
-/// Nodes, sources before those who read them, and the edges between them.
+/// Nodes, sources before their readers, and the edges between them.
 #[derive(Debug)]
 pub(crate) struct Graph {
     pub(crate) nodes: Vec<Node>,

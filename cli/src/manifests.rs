@@ -29,9 +29,9 @@ pub(crate) struct Loaded {
     pub(crate) findings: Vec<Finding>,
 }
 
-/// Reads files, folders (all `.yaml`, `.yml` and `.json` below them) and `-`, standard input. Files of
-/// a folder that hold no Kubernetes object are passed over; a file that is named has to hold some. Links in a folder lead
-/// nowhere outside of its [`Boundary`].
+/// Reads files, folders (all `.yaml`, `.yml` and `.json` below them) and `-`, standard input. Files of a folder that
+/// hold no Kubernetes object are passed over; a file that is named has to hold some. Links in a folder lead nowhere
+/// outside of its [`Boundary`].
 pub(crate) fn load(paths: &[PathBuf]) -> anyhow::Result<Loaded> {
     let mut loaded = Loaded::default();
     for path in paths {

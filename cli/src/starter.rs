@@ -68,8 +68,8 @@ impl StarterKind {
     }
 }
 
-/// The file of the template. `kubectl apply -f FOLDER` goes by the names of files: a Runnable whose template, or account, comes
-/// after it begins with a Warning.
+/// The file of the template. `kubectl apply -f FOLDER` goes by the names of files: a Runnable whose template, or
+/// account, comes after it begins with a Warning.
 pub(crate) const TEMPLATE_FILE: &str = "run-template.yaml";
 /// The file of the Runnable, after both.
 pub(crate) const RUNNABLE_FILE: &str = "runnable.yaml";

@@ -9,7 +9,8 @@ use crate::support::{Output, command, finish, played::Played};
 
 /// Stands around the text that is searched for, so that it is seen where it is printed.
 const MARK: &str = "EVIL";
-/// Commands to a terminal, one of them a colour that this command paints with itself; and some to CI systems, which read logs.
+/// Commands to a terminal, one of them a colour that this command paints with itself; and some to CI systems, which
+/// read logs.
 const COMMANDS: [&str; 6] = [
     "\u{1b}[2J",
     "\u{1b}]0;title\u{7}",

@@ -1,4 +1,5 @@
-//! Findings of `cartouche validate` about pods that the schema allows, and that the API server or the node refuses or no author means.
+//! Findings of `cartouche validate` about pods that the schema allows, and that the API server or the node refuses or
+//! no author means.
 
 mod commands;
 

@@ -58,7 +58,8 @@ fn blocked(
     cluster(answers).cartouche(&["why", "hello"]).out
 }
 
-/// A cluster on which the only run of the Runnable, of this hash, has failed, with the log of its container; `None` is a refusal.
+/// A cluster on which the only run of the Runnable, of this hash, has failed, with the log of its container; `None` is
+/// a refusal.
 fn failed(of_template: &Value, of_runnable: &Value, hash: &str, log: Option<&str>) -> Played {
     let run = json!({
         "sequence": 1, "inputHash": hash, "phase": "Created", "result": "Failed",

@@ -1,5 +1,5 @@
-//! Files that are no objects yet, or have no name: one error at its place in every command, and nothing that only follows
-//! from it.
+//! Files that are no objects yet, or have no name: one error at its place in every command, and nothing that only
+//! follows from it.
 
 use crate::support::{Output, cartouche_in, copy_of, edit};
 

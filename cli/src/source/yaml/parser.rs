@@ -21,7 +21,8 @@ pub(super) struct Tree {
     pub(super) root: PartId,
 }
 
-/// A part of a document, and where it stands. Collections stand where they begin: those without brackets take no room there.
+/// A part of a document, and where it stands. Collections stand where they begin: those without brackets take no room
+/// there.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) span: Range<usize>,

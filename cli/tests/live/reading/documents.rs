@@ -1,7 +1,8 @@
 //! Files by chance: blocks and brackets, anchors and merge keys, texts over many lines, and mistakes.
 //!
-//! Two things are left out, which the command refuses: a byte order mark behind another one, at which go-yaml may lose characters;
-//! and directives in a file whose lines end with carriage returns only, where kubectl does not split them off.
+//! Two things are left out, which the command refuses: a byte order mark behind another one, at which go-yaml may lose
+//! characters; and directives in a file whose lines end with carriage returns only, where kubectl does not split them
+//! off.
 
 use super::{by_chance::Chance, scalars};
 
