@@ -125,7 +125,7 @@ impl Boundary {
         );
     }
 
-    /// Writes a file. It replaces a link of that name, not the target of the link.
+    /// Writes a file, unless its folder leads out. It replaces a link of that name, not the target of the link.
     pub(crate) fn write(&self, path: &Path, text: &str) -> anyhow::Result<()> {
         self.check_found(folder_of(path))?;
         replace(path, text)

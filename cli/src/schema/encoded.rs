@@ -1,5 +1,5 @@
-//! Texts that Kubernetes reads as something else: base64, and quantities. Their formats are those of Kubernetes' own
-//! schemas; a template cannot declare them for its inputs.
+//! Texts that Kubernetes reads as something else: base64, and quantities. The formats are those of Kubernetes' own
+//! schemas, not those that a template declares for its inputs.
 
 use cartouche_language::matches_pattern;
 
