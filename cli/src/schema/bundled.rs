@@ -1,5 +1,5 @@
 //! The schemas of the kinds of Kubernetes itself. No file and no cluster is needed for them. The facts about runs of a
-//! kind are in `cartouche_templating::kinds`; a test makes sure that every kind whose fields are known there has its
+//! kind are in `cartouche_engines::kinds`; a test makes sure that every kind whose fields are known there has its
 //! schema here.
 
 use std::{any::TypeId, rc::Rc, sync::LazyLock};
