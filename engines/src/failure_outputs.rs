@@ -28,7 +28,7 @@ impl FailureOutputs {
         Self(paths_of("failureOutputs", declared, problems))
     }
 
-    /// Whether the template declares none.
+    /// Returns true if the template declares none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -1,5 +1,5 @@
-//! What Cartouche knows of engines and of what they run: the table of kinds, health, the pods of a run, outputs, termination
-//! messages, and the merge of documents by the keys of Kubernetes.
+//! Facts about engines and their runs: the table of kinds, health, the pods of a run, outputs, termination messages, and
+//! the merge of documents by the keys of Kubernetes.
 //!
 //! Nothing here knows a template. Everything is pure: no clock, no network, no Kubernetes client.
 

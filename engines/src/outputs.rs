@@ -134,7 +134,7 @@ impl Outputs {
         Self(outputs.collect())
     }
 
-    /// Whether the template declares none.
+    /// Returns true if the template declares none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

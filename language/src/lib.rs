@@ -1,5 +1,5 @@
-//! The language of Cartouche's templates: paths, tags, schemas of inputs, and what is said of all of them. With it the names,
-//! digests and limits that all readers and writers of its objects have in common.
+//! The language of Cartouche's templates: paths, tags, schemas of inputs, and their diagnostics. Beside it stand the names,
+//! digests and limits that all readers and writers of its objects share.
 //!
 //! Nothing here knows a template, a run or an engine. Everything is pure: no clock, no network, no Kubernetes client. Every
 //! limit that keeps one template from harming the process is in [`bounds`].

@@ -93,7 +93,7 @@ impl BadTag {
         }
     }
 
-    /// Whether a limit was reached that makes it pointless to go on.
+    /// Returns true if a limit was reached, so that going on is pointless.
     #[must_use]
     pub fn is_final(&self) -> bool {
         match &self.kind {

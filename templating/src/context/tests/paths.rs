@@ -17,7 +17,7 @@ fn below(value: &Value, to: &To) -> Option<Value> {
     }
 }
 
-/// What is said of a path, and what is done with it, cannot differ: both ask the same parser.
+/// The report about a path and its evaluation cannot differ: both use the same parser.
 #[test]
 fn steps_lead_where_the_path_leads() {
     let runnable = json!({ "metadata": {

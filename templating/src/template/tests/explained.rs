@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{Context, Template};
 
-/// What is said of an output with this path.
+/// Explains an output with this path.
 fn of_output(path: &str) -> Explained {
     let spec = serde_json::from_value(json!({
         "template": {
@@ -17,7 +17,7 @@ fn of_output(path: &str) -> Explained {
     of(&Template::compile(&spec.unwrap()).unwrap_err()[0])
 }
 
-/// What is said of a tag with this path.
+/// Explains a tag with this path.
 fn of_tag_with(path: &str, inputs: &Value) -> Explained {
     let spec = serde_json::from_value(json!({ "template": {
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "generateName": "a-" },
