@@ -37,9 +37,9 @@ Examples:
 
 The command asks the run to stop, with your own permissions, in the way of its kind: a Tekton TaskRun or PipelineRun
 by spec.status, an Argo Workflow by spec.shutdown, a Job or Pod by a deadline of one second; or as spec.stop of its
-template says. A run that a queue holds does not heed that; the controller deletes it within about a minute. The run
-then counts as failed and is not retried, and no new run is made until something changes. (If you delete a run
-instead, a new one is made.)
+template says. A Job, Pod or Workflow that a queue holds may ignore that: the controller then deletes it about a
+minute later, or this command does, if spec.stop.delete is set. The run then counts as failed and is not retried, and
+no new run is made until something changes. (If you delete a run instead, a new one is made.)
 
 The annotation carto.run/cancel-request of the run has the user and the reason; `cartouche history` and `why` show
 them. --run stops an earlier run that is still running, by its number in `cartouche history`. The command asks before

@@ -29,7 +29,8 @@ Examples:
   cartouche graph -f examples/supply-chain -o mermaid
   cartouche graph -o json | jq '.nodes[] | select(.pending == \"DependencyNotReady\").name'
 
-Shows the objects in spec.inputsFrom: Runnables, ConfigMaps and Secrets, sources before their readers, without values.
+Shows the objects in spec.inputsFrom: Runnables, ConfigMaps, Secrets and others, sources before their readers, without
+values.
 For a Runnable it shows if it is ready, what its run waits for, and the revision of its outputs; for an input, the
 revision that the current run was made from. Runnables in other namespaces are looked up if they are read, 256 at most,
 and shown as not visible if you may not read them. Readers in other namespaces are shown only with -A.

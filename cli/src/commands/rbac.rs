@@ -44,13 +44,14 @@ Examples:
   cartouche rbac -r shop-build -n shop --check          what its account may not do yet
 
 The role holds what the controller does as the ServiceAccount, and no more. Comments say what each verb is for;
-optional verbs may be removed. The role names each ConfigMap, Secret and Runnable that inputs come from. With watch on
-a Secret, the controller sees its changes immediately. A Runnable in another namespace gets a role of its own there.
+optional verbs may be removed. The role names each object that inputs come from, except those that labels find: there
+it has list on the kind. With watch on a Secret, the controller sees its changes immediately. A Runnable in another
+namespace gets a role of its own there.
 
 A role is for one account. Its name is made of the account and the purpose (cartouche:ACCOUNT:TEMPLATE), so that
 applying it removes nothing that another role gives; --name sets another name. Several templates or Runnables share
-one role. For files, or a namespace, without names the role is cartouche:ACCOUNT:all, whatever is added later, so call
-it with all that the account is for. From files, the Runnables of that account count, with their templates. The
+one role. Without names, several of files or of a namespace have the role cartouche:ACCOUNT:all, also when more are
+added, so call it with all that the account is for. A single one has a role of its own name. From files, the Runnables of that account count, with their templates. The
 ServiceAccount is printed as well, unless it is among the files or in the cluster.
 
 Exit code 1 if --check finds that a permission is missing that is not optional. If you may not read the template of a

@@ -42,8 +42,8 @@ Examples:
   cartouche wait shop-build --for output=digest --timeout 10m
   cartouche wait hello --for finished
 
-`ready` ends with exit code 1 if the run has failed, or if for some seconds only a change could help. `finished` ends
-with exit code 0 also if the run has failed. Neither ends at a failure with a retry to come (spec.retry), unless the
+All end with exit code 1 if for some seconds only a change could help. `ready` also ends with 1 if the run has failed;
+`finished` ends with 0 then. Neither ends at a failure with a retry to come (spec.retry), unless the
 Runnable is suspended, nor at a run that waits for approval (spec.approval: Manual), which is reported immediately.
 An output is printed; for a sensitive one, its Secret and key. Exit code 1 after the timeout.")]
 pub(crate) struct WaitArgs {

@@ -35,7 +35,8 @@ pub(crate) struct SelectionArgs {
     /// Only Runnables of this template
     #[arg(long, value_name = "NAME", conflicts_with = "names", value_parser = not_blank)]
     pub(crate) template: Option<String>,
-    /// Only Runnables that have failed: Ready is False, or Stalled is True, and no further attempt is scheduled
+    /// Only Runnables that have failed: Ready is False, or Stalled is True for another reason than a run that may still go
+    /// on, and no further attempt is scheduled
     #[arg(long, conflicts_with = "names")]
     pub(crate) failed: bool,
 }
