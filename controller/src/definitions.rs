@@ -224,7 +224,8 @@ impl Definitions {
         state.schemas.values().any(|number| *number > schema())
     }
 
-    /// Returns true once after runs are made again: the Runnables have yet to be reconciled for that.
+    /// Returns true once after the definitions have recovered, and clears that mark: the caller has to enqueue all
+    /// Runnables.
     pub(crate) fn take_recovery(&self) -> bool {
         self.goes_on.swap(false, Ordering::AcqRel)
     }

@@ -95,8 +95,8 @@ pub struct HistoryEntry {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 256))]
     pub message: String,
-    /// Hash of the template's `outputs`, `optionalOutputs` and `healthRule` when the run was made; absent once it
-    /// has ended. If these have changed since, its `Succeeded` condition, or the built-in rule of its kind,
+    /// Hash of the template's `outputs`, `optionalOutputs`, `sensitiveOutputs` and `healthRule` when the run was
+    /// made; absent once it has ended. If these have changed since, its `Succeeded` condition, or the built-in rule of its kind,
     /// decides how it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules_hash: Option<String>,

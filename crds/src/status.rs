@@ -197,11 +197,11 @@ pub struct CurrentRun {
     /// Time at which the controller first saw the end of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<Time>,
-    /// The result of the run; absent while it runs.
+    /// The result of the run; absent before it has ended, and while its outputs cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<RunResult>,
-    /// Hash of the template's `outputs`, `optionalOutputs` and `healthRule` when the run was made; absent once it
-    /// has ended.
+    /// Hash of the template's `outputs`, `optionalOutputs`, `sensitiveOutputs` and `healthRule` when the run was
+    /// made; absent once it has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules_hash: Option<String>,
     /// Time of the retry, which is the next run; absent if there is none.
@@ -243,7 +243,7 @@ pub struct OutputsFrom {
     pub name: String,
     /// The uid of the run's object.
     pub uid: String,
-    /// Hash of the template's `outputs`, `optionalOutputs` and `healthRule` by which the outputs were read.
+    /// Hash of the template's `outputs`, `optionalOutputs`, `sensitiveOutputs` and `healthRule` by which the outputs were read.
     pub rules_hash: String,
     /// Sources of that run, as in `currentRun`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -38,11 +38,12 @@ pub struct StopMethod {
     pub delete: Option<DeleteRun>,
 }
 
-/// Deletes the run as the owner of its children. The value is `{}`.
+/// Deletes the run, and with it the objects that it owns. The value is `{}`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeleteRun {}
 
-/// A request to stop a run. The controller records it before it acts, and never withdraws it.
+/// A request to stop a run. The controller records it before it acts. It is not taken back while the run is at work,
+/// except `Withdrawn`, which is removed once the run is found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Stop")]
 #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
@@ -104,7 +105,7 @@ pub enum StopReason {
     /// Another document is to run, and no run may begin beside this one.
     Replaced,
     /// As `Replaced`, for a run that is not known to exist: the controller sends no further create of it. If the
-    /// run appears all the same, it is stopped.
+    /// run appears all the same, this record is removed, and the run is followed like any other.
     Withdrawn,
     /// A user has asked for it.
     Cancelled,

@@ -158,7 +158,7 @@ pub enum OutputSource {
 }
 
 impl OutputSource {
-    /// Returns true if output paths may begin with [`crate::TERMINATION_MESSAGE`].
+    /// Returns true if output paths may begin with [`cartouche_language::TERMINATION_MESSAGE`].
     #[must_use]
     pub fn has_termination_message(self) -> bool {
         matches!(self, Self::RunAndItsMessage | Self::RunAndMessageOfPods)

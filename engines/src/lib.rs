@@ -1,7 +1,8 @@
 //! Facts about engines and their runs: the table of kinds, health, the pods of a run, outputs, termination messages, and
 //! the merge of documents by the keys of Kubernetes.
 //!
-//! Nothing here knows a template. Everything is pure: no clock, no network, no Kubernetes client.
+//! Nothing here knows the body of a template or renders one; parts of its spec (outputs, health rule, stop) are arguments.
+//! Everything is pure: no clock, no network, no Kubernetes client.
 
 mod failure_outputs;
 pub mod health;

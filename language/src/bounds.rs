@@ -61,7 +61,7 @@ pub(crate) const MAX_PATTERN_BYTES: usize = 1024;
 /// Maximum bytes of a compiled pattern.
 pub(crate) const MAX_COMPILED_BYTES: usize = 256 * 1024;
 /// Maximum number of nodes that one path may visit.
-pub const MAX_PATH_VISITS: usize = 100_000;
+pub(crate) const MAX_PATH_VISITS: usize = 100_000;
 /// Maximum number of nodes that all paths of one rendering (or of one reading of outputs) may visit.
 pub const MAX_RENDER_VISITS: usize = 1_000_000;
 

@@ -1,7 +1,7 @@
 //! The language of Cartouche's templates: paths, tags, schemas of inputs, and their diagnostics. Beside it stand the names,
 //! digests and limits that all readers and writers of its objects share.
 //!
-//! Nothing here knows a template, a run or an engine. Everything is pure: no clock, no network, no Kubernetes client. Every
+//! Nothing here compiles a template or reads a run. Everything is pure: no clock, no network, no Kubernetes client. Every
 //! limit that keeps one template from harming the process is in [`bounds`].
 
 pub mod bounds;

@@ -10,7 +10,7 @@ pub const MAX_RUN_NAME: usize = 52;
 /// Maximum length of a label's value.
 pub const MAX_LABEL: usize = 63;
 /// Maximum number of labels that select an object: each is looked up in every changed object of the kind.
-pub const MAX_SELECTED_BY: usize = 64;
+const MAX_SELECTED_BY: usize = 64;
 /// Length of a hash in a name, in characters: 50 bits.
 const SUFFIX: usize = 10;
 

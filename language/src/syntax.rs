@@ -193,7 +193,7 @@ pub fn below<'a>(steps: &'a [PathStep], keys: &[&str]) -> Option<&'a [PathStep]>
 /// Escapes a name for a path: `\` before each dot, and before every other character that would end it. Existing
 /// escapes stay unchanged.
 #[must_use]
-pub fn escaped(name: &str) -> String {
+pub(crate) fn escaped(name: &str) -> String {
     let mut written = String::with_capacity(name.len());
     let mut characters = name.chars();
     while let Some(c) = characters.next() {

@@ -334,9 +334,7 @@ impl Diagnosis {
             Self::NoWayToStop(..) => {
                 "give the template a spec.stop that says how, and end the run in the way of its engine"
             }
-            Self::NotStopped(_, stop)
-                if matches!(stop.reason, StopReason::Replaced | StopReason::Withdrawn) =>
-            {
+            Self::NotStopped(_, stop) if stop.reason == StopReason::Replaced => {
                 "see whether its engine runs, and end the run in its way; it is told to stop again every 5 minutes, and the new run begins when it has ended"
             }
             Self::NotStopped(..) => {

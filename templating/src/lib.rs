@@ -1,8 +1,8 @@
-//! Templates of Cartouche: from a `ClusterRunTemplate` and a Runnable to the object to create, and from a run back
-//! to success and outputs.
+//! Templates of Cartouche: from a `ClusterRunTemplate` and a Runnable to the object to create, and with a profile to
+//! the object that is sent.
 //!
 //! Everything here is pure: no clock, no network, no Kubernetes client; the same input gives the same output on
-//! every machine. Every limit that keeps one template from harming the process is in [`bounds`].
+//! every machine. Every limit that keeps one template from harming the process is in [`cartouche_language::bounds`].
 //!
 //! ```
 //! use cartouche_templating::{Context, Template};

@@ -14,6 +14,7 @@ pub(super) struct Sources {
 }
 
 impl Sources {
+    /// Returns true if both are the same: compiled template, selected object and inputs.
     pub(super) fn are(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.compiled, &other.compiled)
             && self.selected == other.selected

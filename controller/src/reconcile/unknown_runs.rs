@@ -56,8 +56,8 @@ impl Reconciliation<'_> {
         self.facts.unknown_runs = state.unknown_runs.keys().cloned().collect();
     }
 
-    /// Asks, by a dry run, what the API server makes of an object like the pending run. A lasting refusal gives no
-    /// information on that.
+    /// Asks, by a dry run, what the API server makes of an object like the pending run. A lasting refusal counts as
+    /// an empty answer; a passing one ends the reconciliation.
     pub(super) async fn probe(&mut self) -> Result<(), End> {
         let (Some(current), Some(account)) = (&self.facts.ledger.current, &self.account) else {
             return Err(End::Conflict);

@@ -35,7 +35,7 @@ pub(super) fn left_alone_until(facts: &Facts, current: &CurrentRun) -> Option<Ti
     is_left.then(|| since.checked_add(LANDED_BY).unwrap_or(Timestamp::MAX))
 }
 
-/// Returns true if the next run may have to wait, for these or for anything else, while there is
+/// Returns true if the next run may have to wait, for earlier runs or for anything else, while there is
 /// more to say about the current one.
 pub(super) fn may_wait(facts: &Facts) -> bool {
     facts.policy.may_hold() || is_asked(facts)

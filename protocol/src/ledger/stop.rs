@@ -33,8 +33,8 @@ pub struct AtWork<'a> {
 }
 
 impl Ledger {
-    /// STOP: records that a run at work is about to be asked to stop, before the request is sent. The record is
-    /// never removed, and its reason never changes.
+    /// STOP: records that a run at work is about to be asked to stop, before the request is sent. A record that
+    /// exists already stays as it is.
     #[must_use]
     pub fn stop(mut self, uid: &str, reason: StopReason, at: Timestamp) -> Self {
         let stop = self.unended_stop(uid);

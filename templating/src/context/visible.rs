@@ -1,8 +1,9 @@
 //! The parts of a Runnable, and of its selected object, that templates see.
 //!
-//! They are a list, and everything else is absent: a field of a later release changes no document, and so makes no
-//! run. The same holds for fields that change with every run or write (status, `resourceVersion`,
-//! `managedFields`), by which a run would cause the next one.
+//! Of a Runnable, and of the metadata of a selected object, only listed fields are visible, and everything else is
+//! absent: a field of a later release changes no document, and so makes no run. The same holds for fields that change
+//! with every run or write (a Runnable's status, `resourceVersion`, `managedFields`), by which a run would cause the
+//! next one. The other fields of a selected object are all visible.
 
 use cartouche_crds::API_VERSION;
 use cartouche_language::readable::is_own_annotation;
