@@ -4,7 +4,7 @@
 //! the value becomes text. The value of a tag is data: it is never searched for tags again.
 //!
 //! Three rules let shell scripts and Tekton's `$(params.x)` appear in a template. A `$(` is literal if another
-//! `$(` precedes the next `)$`. It is also literal if no path of a tag follows it ([`alike`]):
+//! `$(` precedes the next `)$`. It is also literal if no path of a tag follows it (`alike`):
 //! `$(params.a)$(params.b)` is text. And `$('text')$` is the text itself, so `$('$(')$` yields `$(`.
 
 mod alike;
