@@ -33,7 +33,7 @@ pub fn is_shortened(object: &Value) -> bool {
 }
 
 /// Returns the weight of an object with omitted parts if it is more than
-/// [`MAX_WEIGHT`](cartouche_templating::bounds::MAX_WEIGHT), else `None`.
+/// [`MAX_WEIGHT`](cartouche_language::bounds::MAX_WEIGHT), else `None`.
 #[must_use]
 pub fn too_heavy(object: &Value) -> Option<usize> {
     let weight = object.get(SHORTENED)?.as_u64()?;

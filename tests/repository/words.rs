@@ -34,7 +34,7 @@ const LONG_LINES: &[(&str, usize)] = &[
 
 #[test]
 fn doc_comments_begin_with_a_noun_or_a_verb() -> Result<()> {
-    let found = count(".rs", folder_of, |text| questions(text))?;
+    let found = count(".rs", folder_of, questions)?;
     assert_falls(QUESTIONS_IN_COMMENTS, &found);
     Ok(())
 }
