@@ -235,7 +235,7 @@ impl Rendered {
     }
 
     /// Returns the name of the run with this sequence: the fixed name, or the prefix (cut so that the whole has at
-    /// most 52 characters) with the [suffix](crate::name_suffix) of the sequence.
+    /// most 52 characters) with the [suffix](cartouche_language::name_suffix) of the sequence.
     #[must_use]
     pub fn run_name(&self, runnable_uid: &str, sequence: i64) -> String {
         match self.fixed_name() {
