@@ -87,6 +87,11 @@ tofu:
 flux:
     cargo test --package cartouche-tests --test engines -- --ignored --nocapture flux
 
+# Play every test that `cargo test` ignores, because it builds more from source or takes long: containers, Kueue, Flux and Argo CD,
+# OpenTofu, mutants that another test finds. Needs Linux and root.
+ignored:
+    cargo test --workspace --no-fail-fast -- --ignored
+
 # Install Cartouche on the cluster of the present kubectl context.
 install:
     kubectl apply -k config/default
@@ -142,9 +147,12 @@ bench *options="together 100":
 attacks *names:
     cargo bench-cluster attacks {{ names }} --seconds 30 --json target/attacks.json
 
-# What takes too long for each change, and belongs into each night: attacks, many simulated clusters, faults and kills, two releases at
-# once, and the long chains. Some hours.
-nightly: attacks (simulate "--seeds" "10000") (faults) (soak "60") releases (chain) (steady)
+# Play all that takes too long for each change. Some hours.
+nightly: ignored long
+
+# Play more of what `cargo test` plays a part of: states of the model, simulated clusters, fault plans, kills, two releases at once,
+# long chains, attacks. Some hours.
+long: model (simulate "--seeds" "3000") (faults "run" "--every" "8") (soak "60") releases (chain) (steady) attacks
 
 # Profile the controller under load with perf; docs/performance.md says what profiles have shown.
 profile *options="together 100":

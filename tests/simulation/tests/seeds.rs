@@ -9,7 +9,7 @@ use cartouche_controller::mutants::{Mutant, VARIABLE};
 use clap::ValueEnum;
 
 /// Seeds of every test run; `just simulate` plays any number.
-const SEEDS: u64 = 300;
+const SEEDS: u64 = 75;
 
 /// Seeds that once revealed a mistake.
 ///
@@ -38,13 +38,17 @@ const ONCE_FAILED: [u64; 29] = [
     8699, 14_035, 49, 209, 20_321, 315, 858, 1405, 33, 281, 2101, 2229, 2781,
 ];
 
-/// Mistakes that random faults reveal soon, each with the seed that is played first.
+/// Mistakes that no other test finds, each with the seed that is played first.
+const FOUND_ONLY_HERE: [(Mutant, u64); 2] = [(Mutant::WordsAtOnce, 168), (Mutant::FloodFirst, 13)];
+
+/// Mistakes that random faults reveal soon and that a test on the real API server finds as well, each with the
+/// seed that is played first.
 ///
 /// Three are left to the model and to the tests on the real API server. A repeated create is harmless because
 /// the ledger fixes its name, unless the Runnable is deleted meanwhile. Unchecked adoption does not show,
 /// because a restored status is compared with the existing runs before anything is adopted. Runs beside
 /// indirect sources that have not settled cannot be blamed, because watches may be too late here.
-const FOUND_HERE: [(Mutant, u64); 22] = [
+const FOUND_HERE_TOO: [(Mutant, u64); 20] = [
     (Mutant::NoPrecondition, 0),
     (Mutant::NoMinimumAge, 0),
     (Mutant::NameOfHash, 0),
@@ -65,8 +69,6 @@ const FOUND_HERE: [(Mutant, u64); 22] = [
     (Mutant::SourcesRemembered, 210),
     (Mutant::CoherenceUnchecked, 210),
     (Mutant::NeverMovesOn, 430),
-    (Mutant::WordsAtOnce, 168),
-    (Mutant::FloodFirst, 13),
 ];
 
 /// Returns the output of the command, and true if it succeeded.
@@ -94,32 +96,32 @@ fn no_seed_makes_a_run_twice_or_loses_one() {
         found.unwrap().trim().parse().unwrap()
     };
     let runs = figure(" runs");
-    assert!(runs > 2_500, "only {runs} runs were made");
-    for (what, least) in [(" taken over", 50), (" spared a confirmation", 50)] {
+    assert!(runs > 600, "only {runs} runs were made");
+    for (what, least) in [(" taken over", 25), (" spared a confirmation", 15)] {
         let times = figure(what);
         assert!(times > least, "only {times}{what}: {told}");
     }
     let least = [
-        ("Stranger ", 200),
-        ("Retried ", 60),
-        ("Cancel ", 100),
-        ("Stopped ", 300),
-        ("StoppedByDeletion ", 100),
-        ("StoppedAgain ", 80),
-        ("Waited ", 100),
-        ("Approved ", 300),
-        ("Debouncing ", 50),
-        ("RunsOfD ", 60),
-        ("WaitedForOthers ", 200),
-        ("MovedOn ", 10),
-        ("OnACycle ", 10),
-        ("SinksWritten ", 100),
-        ("SinksDeleted ", 8),
-        ("SinksPutBack ", 2),
-        ("SinksChangedByOthers ", 20),
-        ("SinksDeletedByOthers ", 20),
-        ("SinksOfOthers ", 4),
-        ("WarningsHeard ", 80),
+        ("Stranger ", 48),
+        ("Retried ", 30),
+        ("Cancel ", 55),
+        ("Stopped ", 77),
+        ("StoppedByDeletion ", 34),
+        ("StoppedAgain ", 32),
+        ("Waited ", 128),
+        ("Approved ", 68),
+        ("Debouncing ", 28),
+        ("RunsOfD ", 13),
+        ("WaitedForOthers ", 63),
+        ("MovedOn ", 4),
+        ("OnACycle ", 9),
+        ("SinksWritten ", 27),
+        ("SinksDeleted ", 3),
+        ("SinksPutBack ", 1),
+        ("SinksChangedByOthers ", 7),
+        ("SinksDeletedByOthers ", 6),
+        ("SinksOfOthers ", 1),
+        ("WarningsHeard ", 87),
         ("UnsentOfAFlood ", 1_000),
     ];
     for (what, least) in least {
@@ -153,11 +155,21 @@ fn a_seed_plays_the_same_way_every_time() {
 
 #[test]
 fn mistakes_on_purpose_are_found() {
-    for (mistake, first) in FOUND_HERE {
+    assert_found(&FOUND_ONLY_HERE);
+}
+
+#[test]
+#[ignore = "nightly: another test finds each of these"]
+fn mistakes_that_other_tests_find_are_found() {
+    assert_found(&FOUND_HERE_TOO);
+}
+
+fn assert_found(mistakes: &[(Mutant, u64)]) {
+    for (mistake, first) in mistakes {
         let name = mistake.to_possible_value().unwrap().get_name().to_owned();
         let arguments = ["--first", &first.to_string(), "--seeds", "100", "--stop"];
         let (told, good) = played(&arguments, Some(&name)).unwrap();
-        assert!(!good, "nobody noticed {name}: {told}");
+        assert!(!good, "no seed reveals {name}: {told}");
         assert!(told.contains("seed "), "{name}: {told}");
     }
 }
