@@ -28,7 +28,7 @@ lint:
     cargo clippy --workspace --all-targets --all-features -- --deny warnings
     cargo generate --check
 
-# Write what comes from the code: config/crd, docs/api.md, and the help texts in docs.
+# Write what comes from the code: config/crd, docs/reference/api.md, and the help texts in docs.
 generate:
     cargo generate
     UPDATE_DOCS=1 cargo test --quiet --workspace --test program help
@@ -82,7 +82,7 @@ demo *options:
 tofu:
     cargo test --package cartouche-tests --test containers -- --ignored --nocapture tofu
 
-# Play docs/gitops.md with the real Flux, whose controllers are built from source: a quarter of an hour the first time, then some
+# Play docs/how-to/gitops.md with the real Flux, whose controllers are built from source: a quarter of an hour the first time, then some
 # minutes.
 flux:
     cargo test --package cartouche-tests --test engines -- --ignored --nocapture flux
@@ -154,7 +154,7 @@ nightly: ignored long
 # long chains, attacks. Some hours.
 long: model (simulate "--seeds" "3000") (faults "run" "--every" "8") (soak "60") releases (chain) (steady) attacks
 
-# Profile the controller under load with perf; docs/performance.md says what profiles have shown.
+# Profile the controller under load with perf; docs/internals/performance.md says what profiles have shown.
 profile *options="together 100":
     cargo run --profile profiling --package cartouche-bench --bin bench-cluster -- {{ options }} \
         --no-references --perf target/controller.perf

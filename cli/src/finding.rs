@@ -32,7 +32,7 @@ impl Severity {
     }
 }
 
-/// Kind of fault: the identifier that machines read, documented in `docs/cli.md`, and its description.
+/// Kind of fault: the identifier that machines read, documented in `docs/reference/command.md`, and its description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum)]
 #[expect(clippy::enum_variant_names, reason = "a healthRule is called so")]
 pub(crate) enum Rule {

@@ -1,4 +1,4 @@
-//! Permissions that a ServiceAccount needs, so that the controller can act as it for Runnables. docs/security.md lists
+//! Permissions that a ServiceAccount needs, so that the controller can act as it for Runnables. docs/concepts/security.md lists
 //! the requests that the controller makes as the account.
 
 pub(crate) mod manifest;

@@ -2,7 +2,7 @@
 //! text once it has one.
 //!
 //! A field of the status costs the API server as much as four whole lines, at every write of the Runnable
-//! (docs/performance.md). The form of a line, which `docs/api.md` documents for users:
+//! (docs/internals/performance.md). The form of a line, which `docs/reference/api.md` documents for users:
 //!
 //! ```text
 //! <number> <result> <apiVersion>/<kind>/<name> <uid|-> <started|-> <finished|-> <hash> [key=value …] : <message>

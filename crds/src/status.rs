@@ -1,6 +1,6 @@
 //! The Runnable's status: conditions and outputs for people, the ledger of runs for the controller.
 //!
-//! The ledger is what makes a run happen exactly once per change (`docs/exactly-once.md`). Only the controller
+//! The ledger is what makes a run happen exactly once per change (`docs/concepts/exactly-once.md`). Only the controller
 //! writes it, and only with the resourceVersion of what it read.
 
 mod written;

@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn every_word_is_read_as_it_is_written_and_stands_in_the_docs() {
         assert_eq!(RunReason::ALL.len(), RunReason::SidecarRuns as usize + 1);
-        let docs = include_str!("../../docs/troubleshooting.md");
+        let docs = include_str!("../../docs/reference/reasons.md");
         for reason in RunReason::ALL {
             assert_eq!(RunReason::parse(reason.as_str()), Some(reason));
             let row = format!("`{}`", reason.as_str());

@@ -2,7 +2,7 @@
 //!
 //! The caller carries out a step that reads or writes, adds the answer to the facts, and decides
 //! again, until nothing is left to do. The order of the checks is the protocol
-//! (`docs/exactly-once.md`).
+//! (`docs/concepts/exactly-once.md`).
 
 mod approval;
 mod current_run;

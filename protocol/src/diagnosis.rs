@@ -261,7 +261,7 @@ impl Diagnosis {
             }
             Self::Forbidden(Who::Controller(user), _) => {
                 return format!(
-                    "grant it to {user}, as the manifests of Cartouche do (docs/security.md)"
+                    "grant it to {user}, as the manifests of Cartouche do (docs/concepts/security.md)"
                 );
             }
             Self::Invalid {
@@ -302,7 +302,7 @@ impl Diagnosis {
             }
             Self::AccountMissing(..) => "create it, or correct spec.serviceAccountName",
             Self::NoToken(..) => {
-                "let the controller create serviceaccounts/token in that namespace (docs/security.md)"
+                "let the controller create serviceaccounts/token in that namespace (docs/concepts/security.md)"
             }
             Self::TemplateMissing(_) => "create it, or correct spec.runTemplateRef.name",
             Self::ClusterScoped(..) => "let the template make a kind that lives in a namespace",
@@ -349,7 +349,7 @@ impl Diagnosis {
             Self::Profile(held) => held.cure(),
             Self::ProfileNotRefreshed(why) => why.cure(),
             Self::NamespacesUnknown(_) => {
-                "let the controller list and watch namespaces (docs/security.md), or take namespaceSelector out of the rules of profiles"
+                "let the controller list and watch namespaces (docs/concepts/security.md), or take namespaceSelector out of the rules of profiles"
             }
             Self::PermissionMissing(..) => {
                 "grant that to the ServiceAccount, or correct requires in the template; it goes on then"

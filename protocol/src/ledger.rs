@@ -2,7 +2,7 @@
 //!
 //! Every change of the ledger is one of the transitions in this module. Each takes the ledger that was read
 //! and returns the ledger to write, under the resourceVersion of what was read. Nothing here reads a clock
-//! or talks to a server, so that the model in `tests/` drives this very code. `docs/exactly-once.md`
+//! or talks to a server, so that the model in `tests/` drives this very code. `docs/concepts/exactly-once.md`
 //! explains the protocol as a whole.
 
 mod age;

@@ -69,7 +69,7 @@ fn the_table_of_limits_is_what_the_code_keeps_to() {
         ),
         ("history in the status", format!("{MAX_HISTORY} runs |")),
     ];
-    let page = include_str!("../../docs/templates.md");
+    let page = include_str!("../../docs/reference/templates.md");
     for (what, at_most) in rows {
         let row = format!("| {what} | {at_most}");
         assert!(page.lines().any(|line| line == row), "{row}");

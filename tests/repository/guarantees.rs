@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, fs};
 
 use anyhow::Result;
 
-const DEFINED_IN: &str = "docs/exactly-once.md";
+const DEFINED_IN: &str = "docs/concepts/exactly-once.md";
 
 #[test]
 fn every_guarantee_that_code_names_is_defined() -> Result<()> {

@@ -87,7 +87,7 @@ fn has_failed(runnable: &Runnable) -> bool {
 /// half a minute after the run began.
 const HINDERED_FOR: SignedDuration = SignedDuration::from_secs(30);
 
-/// Returns true if the run can neither begin nor end, and has not for about a minute: `docs/troubleshooting.md`,
+/// Returns true if the run can neither begin nor end, and has not for about a minute: `docs/reference/reasons.md`,
 /// "Reasons of Ready for a run".
 fn is_hindered(runnable: &Runnable, now: Timestamp) -> bool {
     let is_for_long =

@@ -2,7 +2,7 @@
 //!
 //! kubectl reads with go-yaml v2, which follows YAML 1.1: it takes much that YAML 1.2 refuses, and the other way round.
 //! Only the same steps give the same result, so this follows go-yaml v2 step by step: its scanner, its parser and, in
-//! [`decode`], its decoder. `docs/adr/0013-own-yaml-reader.md` explains why no library does it.
+//! [`decode`], its decoder. `docs/internals/adr/0013-own-yaml-reader.md` explains why no library does it.
 
 mod cursor;
 mod decode;

@@ -34,7 +34,7 @@ pub(super) fn is_of_cartographer(document: &Document) -> bool {
 }
 
 /// The cure of such a kind.
-pub(super) const CARTOGRAPHER: &str = "write a ClusterRunTemplate for what it runs, and a Runnable for each use; `cartouche migrate check` says what becomes of a Runnable and its template, and docs/moving-from-cartographer.md of the rest";
+pub(super) const CARTOGRAPHER: &str = "write a ClusterRunTemplate for what it runs, and a Runnable for each use; `cartouche migrate check` says what becomes of a Runnable and its template, and docs/how-to/migrate-from-cartographer.md of the rest";
 
 fn passed_over(document: &Document) -> Option<Finding> {
     let (api_version, kind) = (document.api_version(), document.kind());

@@ -59,7 +59,7 @@ fn compare(texts: &[String]) -> Result<()> {
 }
 
 /// Returns the difference between the command and kubectl for a text. The command may refuse what kubectl takes for two
-/// reasons only, both in docs/cli.md: a key that stands twice, and text behind the end of a document.
+/// reasons only, both in docs/reference/command.md: a key that stands twice, and text behind the end of a document.
 fn difference(text: &str, read: &Result<Vec<Value>, String>, answer: &Answer) -> Option<String> {
     let is_doubtful = |what: &str| answer.doubtful.iter().any(|it| it == what);
     match (read, &answer.error) {

@@ -30,7 +30,7 @@ fn write_files(page: &str, folder: &Path) -> Vec<String> {
 #[test]
 fn the_repository_of_the_gitops_page_passes_the_check_that_the_page_names() {
     let folder = tempfile::tempdir().unwrap();
-    let written = write_files("gitops.md", folder.path());
+    let written = write_files("how-to/gitops.md", folder.path());
     for file in [
         "platform/templates/migrate-database.yaml",
         "teams/orders/migrate/account.yaml",
@@ -39,7 +39,7 @@ fn the_repository_of_the_gitops_page_passes_the_check_that_the_page_names() {
         assert!(written.iter().any(|name| name == file), "{written:?}");
     }
     let arguments = ["validate", "platform", "teams", "--deny-warnings"];
-    let page = fs::read_to_string(repository().join("docs/gitops.md")).unwrap();
+    let page = fs::read_to_string(repository().join("docs/how-to/gitops.md")).unwrap();
     assert!(page.contains(&format!("$ cartouche {}\n", arguments.join(" "))));
     let checked = cartouche_in(folder.path(), &arguments);
     assert_eq!(checked.code, 0, "{}{}", checked.out, checked.err);
@@ -68,10 +68,10 @@ fn rendered(folder: &Path, recipe: &str) -> Value {
     serde_json::from_str(&rendered.out).unwrap()
 }
 
-/// Renders the run of a recipe of template-recipes.md whose template is for inputs of any kind.
+/// Renders the run of a recipe of how-to/write-templates.md whose template is for inputs of any kind.
 fn with_inputs(recipe: &str, template: &str) -> Value {
     let folder = tempfile::tempdir().unwrap();
-    write_files("template-recipes.md", folder.path());
+    write_files("how-to/write-templates.md", folder.path());
     let runnable = format!(
         "apiVersion: carto.run/v1alpha1\nkind: Runnable\nmetadata: {{name: orders, namespace: shop, uid: u}}\n\
          spec:\n  runTemplateRef: {{name: {template}}}\n  inputs: {{size: 3, name: \"a \\\"b\\\"\"}}\n"
@@ -139,7 +139,7 @@ fn a_taskrun_has_arguments_in_an_annotation_that_a_volume_makes_a_file_of() {
 #[test]
 fn what_comes_from_git_is_fetched_with_a_reference_and_applied_by_a_script_of_the_template() {
     let folder = tempfile::tempdir().unwrap();
-    write_files("template-recipes.md", folder.path());
+    write_files("how-to/write-templates.md", folder.path());
     let checked = cartouche_in(folder.path(), &["validate", "fetched", "--deny-warnings"]);
     assert_eq!(checked.code, 0, "{}{}", checked.out, checked.err);
     let secret = "{apiVersion: v1, kind: Secret, metadata: {name: git, namespace: shop}, stringData: {password: planted}}";

@@ -1,6 +1,6 @@
 //! Masking of likely passwords in the words of a container, which more people read than its logs.
 //!
-//! It is a courtesy, not a guarantee: a secret cannot be recognised by its looks (docs/security.md).
+//! It is a courtesy, not a guarantee: a secret cannot be recognised by its looks (docs/concepts/security.md).
 
 use std::{borrow::Cow, sync::LazyLock};
 

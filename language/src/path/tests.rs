@@ -169,7 +169,7 @@ fn common_path() -> impl Strategy<Value = String> {
 }
 
 /// Returns true if an index or a slice meets, beside other values, a list without such an element: it ends the
-/// search in all later ones (docs/templates.md).
+/// search in all later ones (docs/reference/templates.md).
 fn ends_early(path: &str, document: &Value) -> bool {
     path.match_indices('[').any(|(at, _)| {
         let (before, rest) = path.split_at(at);

@@ -300,13 +300,13 @@ fn docs_name_the_kinds_that_the_controller_watches() {
     let watched = || kinds::all().filter(|kind| kind.is_watched());
     let plural = |kind: &KnownKind| format!("{}s", kind.kind.unwrap());
     assert_eq!(
-        told_between("docs/security.md", "It may watch ", "."),
+        told_between("docs/concepts/security.md", "It may watch ", "."),
         watched().map(plural).collect(),
     );
     let runs = watched().filter(|kind| kind.cancel != Cancel::NeverAtWork);
     assert_eq!(
         told_between(
-            "docs/engines.md",
+            "docs/reference/engines.md",
             "kinds-that-the-controller-watches).",
             " come with `config/rbac`",
         ),
@@ -316,8 +316,8 @@ fn docs_name_the_kinds_that_the_controller_watches() {
 
 #[test]
 fn docs_say_when_each_kind_has_succeeded() {
-    let templates = file("docs/templates.md");
-    let reasons = file("docs/troubleshooting.md");
+    let templates = file("docs/reference/templates.md");
+    let reasons = file("docs/reference/reasons.md");
     for kind in kinds::all() {
         let (words, reason): (Vec<&str>, _) = match kind.health {
             HealthFrom::SucceededCondition => continue,
@@ -337,13 +337,13 @@ fn docs_say_when_each_kind_has_succeeded() {
             let is_its = first.is_some_and(|cell| cell.split([' ', ',']).any(|word| word == name));
             is_its && words.iter().all(|word| line.contains(&format!("`{word}`")))
         });
-        assert!(told, "docs/templates.md has no row for {kind:?}");
+        assert!(told, "docs/reference/templates.md has no row for {kind:?}");
     }
 }
 
 #[test]
 fn docs_say_how_each_kind_is_stopped() {
-    let page = file("docs/cli.md");
+    let page = file("docs/reference/command.md");
     let (_, text) = page.split_once("`cancel` stops the run at work").unwrap();
     let (text, _) = text.split_once("Deleting it").unwrap();
     for kind in kinds::all() {

@@ -197,7 +197,7 @@ pub(crate) enum Command {
         #[arg(long, default_value_t = 300)]
         requests: usize,
     },
-    /// Write tables and plots into docs/performance.md, from files that --json wrote.
+    /// Write tables and plots into docs/internals/performance.md, from files that --json wrote.
     Docs {
         /// The files.
         #[arg(required = true)]

@@ -1,4 +1,4 @@
-//! Writes measurements into `docs/performance.md`, between its markers, and the plots beside it.
+//! Writes measurements into `docs/internals/performance.md`, between its markers, and the plots beside it.
 
 use std::{fs, path::PathBuf};
 
@@ -29,7 +29,7 @@ pub(crate) fn write(files: &[PathBuf]) -> Result<()> {
         all.shapes.extend(one.shapes);
         all.attacks.extend(one.attacks);
     }
-    let page = repository().join("docs/performance.md");
+    let page = repository().join("docs/internals/performance.md");
     let mut text =
         fs::read_to_string(&page).with_context(|| format!("reading {}", page.display()))?;
     for (name, content) in sections(&all) {
@@ -39,7 +39,7 @@ pub(crate) fn write(files: &[PathBuf]) -> Result<()> {
         }
     }
     fs::write(&page, text).with_context(|| format!("writing {}", page.display()))?;
-    let folder = repository().join("docs/performance");
+    let folder = repository().join("docs/internals/performance");
     fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
     for (name, plot) in plots(&all) {
         if plot.lines.iter().any(|line| line.points.len() > 1) {

@@ -21,7 +21,7 @@
 //! of a run, and templates that give every run the same name; users who suspend and resume.
 //!
 //! # What must hold
-//! S1 to S5 and L1 of `docs/exactly-once.md`, and L2: no run of ours stays unknown to the ledger. L1 and L2
+//! S1 to S5 and L1 of `docs/concepts/exactly-once.md`, and L2: no run of ours stays unknown to the ledger. L1 and L2
 //! are judged at the end of fair schedules that are played from every state. A schedule without an end is an
 //! error of its own ("comes to rest"), which would reveal two workers that keep each other busy. While a
 //! Runnable is suspended no intent takes effect, and no worker that has read so sends a create ("suspended").

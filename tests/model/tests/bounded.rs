@@ -32,7 +32,7 @@ fn nothing_is_made_twice_or_lost_in_any_order_of_faults() {
 
 #[test]
 fn the_page_on_reliability_says_how_many_configurations_and_mutants_there_are() {
-    let page = include_str!("../../../docs/reliability.md");
+    let page = include_str!("../../../docs/internals/testing.md");
     let (configurations, mutants) = (catalogue::configurations(), catalogue::mutants());
     let said = [
         format!("{} configurations", configurations.len()),

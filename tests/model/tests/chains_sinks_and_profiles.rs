@@ -42,7 +42,7 @@ fn assert_found<M: Explored>(mutants: Vec<(M::Setup, &'static str)>) {
 }
 
 fn assert_said(what: &str, configurations: usize, mutants: usize) {
-    let page = include_str!("../../../docs/reliability.md");
+    let page = include_str!("../../../docs/internals/testing.md");
     let said = [
         format!("{configurations} configurations of {what}"),
         format!("{mutants} mutants of {what}"),

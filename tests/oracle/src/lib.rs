@@ -1,6 +1,6 @@
 //! The meaning of "exactly once", in one place: all test suites of Cartouche ask this judge.
 //!
-//! The rules are S1 to S8 and L2 of `docs/exactly-once.md`, and two of profiles: P2, a Runnable stays with
+//! The rules are S1 to S8 and L2 of `docs/concepts/exactly-once.md`, and two of profiles: P2, a Runnable stays with
 //! its profile until a user requests to choose anew, and P3, a run is made with the profile that its entry
 //! was written with. Their exceptions are the [`Excuse`]s. A [`History`](Event) of who did what to which run
 //! and which status is passed to a [`Past`], which judges each event by the earlier ones. Three worlds have

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// Something that must never happen, and did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The property, by its name in `docs/exactly-once.md`.
+    /// The property, by its name in `docs/concepts/exactly-once.md`.
     pub property: &'static str,
     /// The violation in words.
     pub what: String,

@@ -2,7 +2,7 @@
 //!
 //! The rules are those of the oracle that all suites share, `cartouche-oracle`. This module adds the rules
 //! that need the world's knowledge: the inputs of each run, and the actions of the original. Of the
-//! exceptions of `docs/exactly-once.md`, users delete only runs that are confirmed and settled, so that I1
+//! exceptions of `docs/concepts/exactly-once.md`, users delete only runs that are confirmed and settled, so that I1
 //! cannot occur. The runs that they delete may be `Lost` but then need no outputs (I2). Statuses are emptied
 //! and restored at any moment (I3). The consequences are excused by name, and counted, so that an excuse for
 //! everything shows.

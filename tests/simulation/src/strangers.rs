@@ -126,7 +126,7 @@ pub(crate) fn arrive(store: &mut Store, number: usize, sort: Sort) {
 }
 
 /// Makes an object with all public properties of a future run. While one is pending its create may be
-/// overtaken, which `docs/exactly-once.md` names as an exception.
+/// overtaken, which `docs/concepts/exactly-once.md` names as an exception.
 fn forge(store: &mut Store, number: usize, ahead: i64) {
     let Some(owner) = store.get(&people::runnable(number)) else {
         return;

@@ -19,7 +19,7 @@ pub fn page(results: &[Performed], all: usize, long: &[Waited], took: Duration) 
          created and deleted, and the same status. The record must also never show a number given twice, a\n\
          run that no ledger named before, or outputs that went back. [Exactly once](exactly-once.md) has the\n\
          promises.\n\n\
-         `cargo faults run --docs docs/fault-plans.md` writes this page, and each plan with its result into\n\
+         `cargo faults run --docs docs/internals/fault-plans.md` writes this page, and each plan with its result into\n\
          `target/faults/plans.json`.\n\n\
          | | plans |\n|---|---|\n\
          | carried out, of {all} | {} |\n| held: the API server's record is the same as without the fault | {} |\n\

@@ -56,7 +56,7 @@ async fn two_controllers_make_each_run_once_even_when_one_is_killed_or_pauses() 
 }
 
 /// The second begins when no create is on its way: one that arrives after the deletion of another's run may
-/// make it again under its number, as `docs/exactly-once.md` says.
+/// make it again under its number, as `docs/concepts/exactly-once.md` says.
 #[tokio::test]
 async fn two_controllers_follow_one_deletion_with_one_run() -> Result<()> {
     let scene = Scene::begin("two-deleted").await?;

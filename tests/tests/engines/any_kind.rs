@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::scene::{CERTIFICATE, Kind, Scene, VOLUME_SNAPSHOT, cluster_with_others};
 
-/// Lets the controller watch both kinds, as docs/security.md says.
+/// Lets the controller watch both kinds, as docs/concepts/security.md says.
 const ROLE: &str = r#"
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole

@@ -46,9 +46,9 @@ async fn may(
         .await
 }
 
-/// Runs the command of docs/security.md that follows these words.
+/// Runs the command of docs/concepts/security.md that follows these words.
 async fn deletes(cluster: &Cluster, words: &str) -> Result<()> {
-    let page = fs::read_to_string(repository().join("docs/security.md"))?;
+    let page = fs::read_to_string(repository().join("docs/concepts/security.md"))?;
     let start = format!("{words}`kubectl ");
     let command = page.split_once(&start);
     let command = command.and_then(|(_, rest)| rest.split_once('`'));

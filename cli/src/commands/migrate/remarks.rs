@@ -1,4 +1,4 @@
-//! Differences from Cartographer for one object. `docs/moving-from-cartographer.md` has all differences.
+//! Differences from Cartographer for one object. `docs/how-to/migrate-from-cartographer.md` has all differences.
 
 mod pruned;
 
@@ -105,7 +105,7 @@ fn of_kind(api_version: &str, kind: &str) -> Vec<Remark> {
         return Vec::new();
     }
     let text = format!(
-        "the controller may not watch {kind} of {api_version}: add it as docs/security.md shows, or install config/any-kind; \
+        "the controller may not watch {kind} of {api_version}: add it as docs/concepts/security.md shows, or install config/any-kind; \
          until then it asks from time to time"
     );
     vec![Remark::new(Level::Differs, text)]

@@ -3,7 +3,7 @@
 use super::Filled;
 use crate::source::Node;
 
-pub(super) const CURE: &str = "give the value to the container as an environment variable, and write \"$NAME\" in the script: docs/template-recipes.md";
+pub(super) const CURE: &str = "give the value to the container as an environment variable, and write \"$NAME\" in the script: docs/how-to/write-templates.md";
 
 /// Returns the element of `command` or `args` of a container that is a script: the one behind `-c`.
 pub(super) fn script_of(container: &Node) -> Option<&Node> {

@@ -52,14 +52,12 @@ pub fn cases() -> Vec<Case> {
         let objects: Vec<_> = texts.flat_map(|text| objects(&text)).collect();
         cases.extend(of_objects(&format!("examples/{folder}"), &objects));
     }
-    let mut pages: Vec<_> = files_in(&root().join("docs"));
-    pages.retain(|page| page.extension().is_some_and(|it| it == "md"));
-    for page in pages {
-        let name = page
-            .file_name()
-            .expect("a name")
-            .to_string_lossy()
-            .into_owned();
+    let folders = files_in(&root().join("docs"));
+    let pages = folders.iter().filter(|it| it.is_dir());
+    let pages = pages.flat_map(|folder| files_in(folder));
+    for page in pages.filter(|it| it.extension().is_some_and(|it| it == "md")) {
+        let name = page.strip_prefix(root().join("docs")).expect("below docs");
+        let name = name.to_string_lossy().into_owned();
         let objects: Vec<_> = blocks(&read(&page))
             .iter()
             .flat_map(|text| objects(text))

@@ -1,4 +1,4 @@
-//! UNSAFE: makes the requests of the protocol that makes runs exactly once (docs/exactly-once.md), but
+//! UNSAFE: makes the requests of the protocol that makes runs exactly once (docs/concepts/exactly-once.md), but
 //! blindly. It reads the template, writes the intent, creates the run as the ServiceAccount, and confirms it.
 //! At the end of the run it reads the run as the ServiceAccount and writes its result.
 

@@ -1,4 +1,4 @@
-//! Runnables that read each other: C1, C2 and C4 of `docs/reliability.md`; nothing runs twice for one change;
+//! Runnables that read each other: C1, C2 and C4 of `docs/internals/testing.md`; nothing runs twice for one change;
 //! and nothing runs beside a source that is at work. The content of the runs reveals their provenance.
 
 mod provenance;
@@ -111,7 +111,7 @@ fn coherent(
     let is_ignored = role == Role::D && chain.ignored;
     let is_read_here = || chain.is_sized(role) && words.iter().all(|word| word.starts_with('s'));
     if is_ignored && (is_read_here() || intents.iter().any(stayed_behind)) {
-        // As docs/sources.md says of `coherence: Ignored`.
+        // As docs/reference/inputs.md says of `coherence: Ignored`.
     } else if intents.iter().any(is_untraced) {
         found.excuse(Excuse::Untraced);
     } else {

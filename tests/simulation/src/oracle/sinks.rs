@@ -1,5 +1,5 @@
-//! Objects that outputs are written to: the rules of `docs/outputs.md`, with the names of
-//! `docs/reliability.md`.
+//! Objects that outputs are written to: the rules of `docs/how-to/write-outputs.md`, with the names of
+//! `docs/internals/testing.md`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

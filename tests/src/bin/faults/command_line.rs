@@ -21,7 +21,7 @@ use crate::soak;
     disable_help_subcommand = true,
     after_help = "Examples:\n  cargo faults list\n  cargo faults run --every 10\n  \
         cargo faults run --scenario first-run --plan 'create trials.lab.test #1: reply lost'\n  \
-        cargo faults run --docs docs/fault-plans.md\n  cargo faults soak 10\n  \
+        cargo faults run --docs docs/internals/fault-plans.md\n  cargo faults soak 10\n  \
         cargo faults soak 5 --kill-every 2"
 )]
 pub(crate) struct CommandLine {

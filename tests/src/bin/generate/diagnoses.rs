@@ -1,4 +1,4 @@
-//! `docs/diagnoses.md`: every diagnosis with its cure, in the words of the conditions.
+//! `docs/reference/diagnoses.md`: every diagnosis with its cure, in the words of the conditions.
 
 use std::fmt::Write as _;
 

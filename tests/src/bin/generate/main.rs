@@ -1,8 +1,8 @@
 //! `cargo generate`: writes the files that derive from the code.
 //!
 //! - `config/crd/*.yaml`: the definitions that are installed on a cluster;
-//! - `docs/api.md`: the reference of every field;
-//! - `docs/diagnoses.md`: what can be wrong with a Runnable, and what to do.
+//! - `docs/reference/api.md`: the reference of every field;
+//! - `docs/reference/diagnoses.md`: what can be wrong with a Runnable, and what to do.
 //!
 //! With `--check` it writes nothing and fails if a file differs from the code.
 
@@ -61,11 +61,11 @@ fn generated() -> io::Result<Vec<Generated>> {
         });
     }
     files.push(Generated {
-        path: root.join("docs/api.md"),
+        path: root.join("docs/reference/api.md"),
         text: api_reference::markdown(&definitions),
     });
     files.push(Generated {
-        path: root.join("docs/diagnoses.md"),
+        path: root.join("docs/reference/diagnoses.md"),
         text: diagnoses::markdown(),
     });
     Ok(files)

@@ -1,4 +1,4 @@
-//! Cases that no protocol can decide alone (`docs/exactly-once.md`, "Where it ends"), and similar ones.
+//! Cases that no protocol can decide alone (`docs/concepts/exactly-once.md`, "Where it ends"), and similar ones.
 
 use anyhow::{Context, Result, ensure};
 use cartouche_crds::{RunResult, Runnable};

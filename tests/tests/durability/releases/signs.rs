@@ -47,7 +47,7 @@ pub(super) fn tried_again(runnable: &Runnable) -> bool {
 
 /// Returns true for a refused run, or a given-up one. The present release gives up a number of the later
 /// release without a run a minute after its intent, and another minute passes before there is another number:
-/// `docs/exactly-once.md`.
+/// `docs/concepts/exactly-once.md`.
 pub(super) fn refused_or_given_up(runnable: &Runnable) -> bool {
     let current = current(runnable);
     let is_given_up = current.is_ok_and(|it| {
@@ -57,7 +57,7 @@ pub(super) fn refused_or_given_up(runnable: &Runnable) -> bool {
 }
 
 /// Returns true if a user has rejected the run that one release asked about. The other one does not know that
-/// hash, and may ask anew (`docs/operations.md`, "Restarts, upgrades, two at once").
+/// hash, and may ask anew (`docs/how-to/operate.md`, "Restarts, upgrades, two at once").
 pub(super) fn rejected_or_asked_anew(runnable: &Runnable) -> bool {
     let hashes_as = |approval: &str| {
         let hash = Approval::of(approval)?.hash;
