@@ -19,6 +19,7 @@ mod roles;
 mod story;
 #[path = "../support/mod.rs"]
 mod support;
+mod tutorials;
 mod watching;
 
 use std::fs;
@@ -78,6 +79,12 @@ async fn a_chain_of_runnables_is_shown_and_explained() -> Result<()> {
     let (story, _controller) = Story::begin("examples/job").await?;
     chains::are_told(&story).await?;
     objects::are_named(&story).await
+}
+
+#[tokio::test]
+async fn the_tutorials_work_as_they_are_written() -> Result<()> {
+    let (story, _controller) = Story::begin("examples/namespace").await?;
+    tutorials::work(&story).await
 }
 
 #[tokio::test]

@@ -1,0 +1,230 @@
+//! The tutorials, played as they are written: their files, their commands, and what these print.
+
+use std::{env, fs, os::unix::fs::symlink, path::Path, process::Command};
+
+use anyhow::{Context as _, Result, ensure};
+use cartouche_tests::{cluster::Seen, repository};
+use regex::Regex;
+
+use crate::story::Story;
+
+/// Commands of the pages that are not played: the reader's own start, and logs, which the simulated node does not
+/// keep.
+const NOT_PLAYED: [&str; 4] = [
+    "cargo install",
+    "cargo demo",
+    "kubectl delete runnable hello",
+    "cartouche logs",
+];
+
+/// Commands that can be repeated until they print what the page shows.
+const READING: [&str; 6] = [
+    "kubectl get",
+    "cartouche graph",
+    "cartouche outputs",
+    "cartouche validate",
+    "cartouche wait",
+    "cartouche why",
+];
+
+/// Plays all tutorials.
+pub(super) async fn work(story: &Story) -> Result<()> {
+    story.cluster.install_engines().await?;
+    let place = Place::new(story)?;
+    place.play("first-run").await?;
+    for example in ["supply-chain", "two-steps"] {
+        let example = repository().join("examples").join(example);
+        story.cluster.apply_kustomization(&example).await?;
+    }
+    story.well(&["wait", "cart-deploy", "shop-release", "--timeout", "1m"])?;
+    place.play("a-chain").await?;
+    place.play("when-a-run-fails").await
+}
+
+/// A folder as the reader has it, with the commands of the pages.
+struct Place<'a> {
+    story: &'a Story,
+    folder: tempfile::TempDir,
+}
+
+impl<'a> Place<'a> {
+    fn new(story: &'a Story) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        symlink(
+            repository().join("examples"),
+            folder.path().join("examples"),
+        )?;
+        let programs = folder.path().join("bin");
+        fs::create_dir(&programs)?;
+        symlink(env!("CARGO_BIN_EXE_cartouche"), programs.join("cartouche"))?;
+        symlink(
+            story.cluster.control_plane()?.kubectl()?,
+            programs.join("kubectl"),
+        )?;
+        Ok(Self { story, folder })
+    }
+
+    async fn play(&self, page: &str) -> Result<()> {
+        let file = repository().join(format!("docs/tutorials/{page}.md"));
+        let text = fs::read_to_string(&file)?;
+        let mut played = 0;
+        for block in blocks(&text) {
+            match block {
+                Block::File { name, text } => self.write(name, text)?,
+                Block::Console(text) => {
+                    for step in steps(text) {
+                        let result = self.step(&step).await;
+                        result.with_context(|| format!("{page}: $ {}", step.command))?;
+                        played += 1;
+                    }
+                }
+            }
+        }
+        ensure!(played > 8, "{page} has {played} commands");
+        Ok(())
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<()> {
+        let file = self.folder.path().join(name);
+        fs::create_dir_all(file.parent().unwrap_or(Path::new(".")))?;
+        Ok(fs::write(file, text)?)
+    }
+
+    async fn step(&self, step: &Step) -> Result<()> {
+        let starts_with = |these: &[&str]| these.iter().any(|it| step.command.starts_with(it));
+        if starts_with(&NOT_PLAYED) {
+            return Ok(());
+        }
+        if !starts_with(&READING) || step.printed.is_empty() {
+            let (printed, code) = self.run(&step.command)?;
+            // 1 is what `diff` says of a difference.
+            let wanted = i32::from(step.command.starts_with("cartouche diff"));
+            ensure!(code == Some(wanted), "{code:?}: {printed}");
+            let is_shown = step.printed.is_empty() || agrees(&printed, &step.printed);
+            ensure!(is_shown, "it prints:\n{printed}");
+            return Ok(());
+        }
+        let shown = || async {
+            let (printed, _) = self.run(&step.command)?;
+            Ok(if agrees(&printed, &step.printed) {
+                Seen::Done(())
+            } else {
+                Seen::NotYet(format!("it prints:\n{printed}"))
+            })
+        };
+        self.story.eventually(&step.command, shown).await
+    }
+
+    /// Runs a command as a shell does. Returns what it prints, and its exit code.
+    fn run(&self, command: &str) -> Result<(String, Option<i32>)> {
+        let folder = self.folder.path();
+        let mut path = vec![folder.join("bin")];
+        path.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
+        let output = Command::new("sh")
+            .args(["-c", &format!("{{ {command}\n}} 2>&1")])
+            .current_dir(folder)
+            .env("PATH", env::join_paths(path)?)
+            .env("KUBECONFIG", self.story.cluster.kubeconfig())
+            .output()?;
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        Ok((printed, output.status.code()))
+    }
+}
+
+/// A block of a page.
+enum Block<'a> {
+    /// A file whose first line is a comment with its name.
+    File { name: &'a str, text: &'a str },
+    /// Commands with what they print.
+    Console(&'a str),
+}
+
+/// A command, and what the page shows of what it prints.
+struct Step {
+    command: String,
+    printed: String,
+}
+
+fn blocks(page: &str) -> Vec<Block<'_>> {
+    let fenced = page.split("\n```").skip(1).step_by(2);
+    let blocks = fenced.filter_map(|block| {
+        let (language, text) = block.split_once('\n')?;
+        match language {
+            "console" => Some(Block::Console(text)),
+            "yaml" => {
+                let name = text.lines().next()?.strip_prefix("# ")?;
+                Some(Block::File { name, text })
+            }
+            _ => None,
+        }
+    });
+    blocks.collect()
+}
+
+fn steps(console: &str) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut continues = false;
+    for line in console.lines() {
+        let command = line.strip_prefix("$ ");
+        match (command, steps.last_mut()) {
+            (Some(command), _) => steps.push(Step {
+                command: command.to_owned(),
+                printed: String::new(),
+            }),
+            (None, Some(step)) if continues => {
+                step.command.push('\n');
+                step.command.push_str(line);
+            }
+            (None, Some(step)) => {
+                step.printed.push_str(line);
+                step.printed.push('\n');
+            }
+            (None, None) => {}
+        }
+        let last = steps.last();
+        let is_command = command.is_some() || continues;
+        continues = is_command && last.is_some_and(|it| it.command.ends_with('\\'));
+    }
+    steps
+}
+
+/// Returns true if a command prints what a page shows, where `...` is any number of lines. Ages, names and times
+/// may differ.
+fn agrees(printed: &str, shown: &str) -> bool {
+    let shown = comparable(shown);
+    let parts: Vec<_> = shown.split("...\n").collect();
+    let mut rest = comparable(printed);
+    let is_whole = parts.len() == 1;
+    if is_whole {
+        return rest == shown;
+    }
+    for (index, part) in parts.iter().enumerate() {
+        let Some(at) = rest.find(part) else {
+            return false;
+        };
+        if index == 0 && at > 0 {
+            return false;
+        }
+        rest.drain(..at + part.len());
+    }
+    parts.last().is_some_and(|it| it.is_empty()) || rest.is_empty()
+}
+
+fn comparable(text: &str) -> String {
+    let replaced = [
+        (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME"),
+        (r"-[a-z0-9]{10}-[a-z0-9]{5}\b", "-RUN-POD"),
+        (r"-[a-z0-9]{10}\b", "-RUN"),
+        (r"\b(\d+[smh])+\b", "AGE"),
+        (r" +", " "),
+        (r" +\n", "\n"),
+    ];
+    let replace = |text: String, (pattern, by): (&str, &str)| {
+        Regex::new(pattern)
+            .unwrap()
+            .replace_all(&text, by)
+            .into_owned()
+    };
+    let text = replaced.into_iter().fold(text.to_owned(), replace);
+    format!("{}\n", text.trim_end())
+}
