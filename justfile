@@ -82,7 +82,7 @@ demo *options:
 tofu:
     cargo test --package cartouche-tests --test containers -- --ignored --nocapture tofu
 
-# Play docs/how-to/gitops.md with the real Flux, whose controllers are built from source: a quarter of an hour the first time, then some
+# Play docs/how-to/flux.md with the real Flux, whose controllers are built from source: a quarter of an hour the first time, then some
 # minutes.
 flux:
     cargo test --package cartouche-tests --test engines -- --ignored --nocapture flux

@@ -30,7 +30,7 @@ fn write_files(page: &str, folder: &Path) -> Vec<String> {
 #[test]
 fn the_repository_of_the_gitops_page_passes_the_check_that_the_page_names() {
     let folder = tempfile::tempdir().unwrap();
-    let written = write_files("how-to/gitops.md", folder.path());
+    let written = write_files("how-to/flux.md", folder.path());
     for file in [
         "platform/templates/migrate-database.yaml",
         "teams/orders/migrate/account.yaml",
@@ -39,7 +39,7 @@ fn the_repository_of_the_gitops_page_passes_the_check_that_the_page_names() {
         assert!(written.iter().any(|name| name == file), "{written:?}");
     }
     let arguments = ["validate", "platform", "teams", "--deny-warnings"];
-    let page = fs::read_to_string(repository().join("docs/how-to/gitops.md")).unwrap();
+    let page = fs::read_to_string(repository().join("docs/how-to/flux.md")).unwrap();
     assert!(page.contains(&format!("$ cartouche {}\n", arguments.join(" "))));
     let checked = cartouche_in(folder.path(), &arguments);
     assert_eq!(checked.code, 0, "{}{}", checked.out, checked.err);

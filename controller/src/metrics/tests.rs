@@ -59,7 +59,7 @@ fn in_code() -> Described {
 
 /// Returns the table of the page.
 fn on_the_page() -> Described {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/how-to/operate.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reference/metrics.md");
     let page = fs::read_to_string(page).unwrap();
     let (_, metrics) = page.split_once("\n## Metrics\n").unwrap();
     let (metrics, _) = metrics.split_once("\n## ").unwrap();

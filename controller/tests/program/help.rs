@@ -9,7 +9,7 @@ const END: &str = "<!-- end: cartouche-controller --help -->";
 /// Compares the help text, or with `UPDATE_DOCS=1` (`just generate`) writes it.
 #[test]
 fn the_documentation_holds_the_help_text_of_this_program() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/how-to/operate.md");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reference/flags.md");
     let text = std::fs::read_to_string(&file).unwrap();
     let (head, rest) = text.split_once(BEGIN).unwrap();
     let (_, tail) = rest.split_once(END).unwrap();
@@ -29,6 +29,6 @@ fn the_documentation_holds_the_help_text_of_this_program() {
     let found = std::fs::read_to_string(&file).unwrap();
     assert!(
         found == expected,
-        "docs/how-to/operate.md is not up to date: run `just generate`"
+        "docs/reference/flags.md is not up to date: run `just generate`"
     );
 }

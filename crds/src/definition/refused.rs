@@ -1,4 +1,4 @@
-//! The table in docs/how-to/gitops.md of the values of a Runnable that the API server refuses.
+//! The table in docs/how-to/flux.md of the values of a Runnable that the API server refuses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,10 +23,10 @@ fn the_page_lists_all_that_the_definition_refuses_of_a_runnable() {
         format!("| {what} | {} |\n", fields.join(", "))
     });
     let table = format!("| refused | of |\n|---|---|\n{}", rows.collect::<String>());
-    let page = include_str!("../../../docs/how-to/gitops.md");
+    let page = include_str!("../../../docs/how-to/flux.md");
     assert!(
         page.contains(&format!("{table}\n")),
-        "docs/how-to/gitops.md lacks this table:\n{table}"
+        "docs/how-to/flux.md lacks this table:\n{table}"
     );
 }
 

@@ -11,7 +11,7 @@ use crate::{measure::Subject, scenarios::Attack};
 ///
 /// The benchmark starts a Kubernetes API server and etcd on this machine (built from source at the first
 /// start) and creates and changes Runnables. An engine marks every run as succeeded at once, and watches
-/// record when runs and outputs appear. Two unsafe reference controllers, which are part of the benchmark,
+/// record when runs and outputs appear. Three unsafe reference controllers, which are part of the benchmark,
 /// take turns with the controller under test: the ratios are what matters.
 #[derive(Debug, Parser)]
 #[command(

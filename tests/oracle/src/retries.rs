@@ -61,7 +61,7 @@ impl Past {
         let newly = is_planned(after)
             && before.is_none_or(|it| it.sequence != after.sequence || !is_planned(it));
         let run = after.uid.as_deref().and_then(|uid| self.run(uid));
-        // One that vanished unseen bears no mark any more (docs/reference/lifecycle.md, "What meets what").
+        // One that vanished unseen bears no mark any more (docs/internals/lifecycle.md, "Retry").
         let is_gone = run.is_none_or(|run| run.gone.is_some());
         let is_lost = after.result == Some(RunResult::Lost) && is_gone;
         let is_ours = is_ours(after.stop.as_ref());

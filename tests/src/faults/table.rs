@@ -17,10 +17,10 @@ pub fn page(results: &[Performed], all: usize, long: &[Waited], took: Duration) 
          controller is killed before the request, when it was carried out, or when it was answered.\n\n\
          A plan holds if the API server's own record ends as it does without the fault: the same runs\n\
          created and deleted, and the same status. The record must also never show a number given twice, a\n\
-         run that no ledger named before, or outputs that went back. [Exactly once](exactly-once.md) has the\n\
-         promises.\n\n\
-         `cargo faults run --docs docs/internals/fault-plans.md` writes this page, and each plan with its result into\n\
-         `target/faults/plans.json`.\n\n\
+         run that no ledger named before, or outputs that went back.\n\
+         [Exactly once](../concepts/exactly-once.md) has the promises.\n\n\
+         `cargo faults run --docs docs/internals/fault-plans.md` writes this page, and each plan with its\n\
+         result into `target/faults/plans.json`.\n\n\
          | | plans |\n|---|---|\n\
          | carried out, of {all} | {} |\n| held: the API server's record is the same as without the fault | {} |\n\
          | undecidable, and listed below | {} |\n| not reached: the request did not occur | {} |\n\

@@ -1,4 +1,4 @@
-//! docs/how-to/gitops.md with the real Flux: source-controller 1.9.6 and kustomize-controller 1.9.6, built from
+//! docs/how-to/flux.md with the real Flux: source-controller 1.9.6 and kustomize-controller 1.9.6, built from
 //! their Go modules, by `just flux`. They fetch from a Git repository over HTTP, and apply as their own
 //! accounts. The other controllers of Flux and its command are missing. Two settings differ from the release:
 //! `--requeue-dependency` is 2 s, not 30, and source-controller has fluxcd/pkg/artifact 0.18.1, not 0.18.3.

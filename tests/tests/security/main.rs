@@ -1,5 +1,5 @@
 //! The security checklist, item by item, where no other test shows it: who can reach what, who can delay
-//! whom, and what is ever written down. docs/concepts/security.md names the test of each item.
+//! whom, and what is ever written down. docs/internals/security-checklist.md names the test of each item.
 
 mod approval;
 mod fairness;

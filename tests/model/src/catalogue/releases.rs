@@ -33,7 +33,7 @@ pub(super) fn configurations() -> Vec<Configuration> {
         Configuration {
             name: "two.releases.unknown",
             beside: Release::AfterNext,
-            // Each writes its own hash of the run that the other has written: see `docs/how-to/operate.md`.
+            // Each writes its own hash of the run that the other has written: see `docs/how-to/upgrade-and-uninstall.md`.
             known: &["comes to rest"],
             ..beside()
         },

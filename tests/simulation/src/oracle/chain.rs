@@ -111,7 +111,7 @@ fn coherent(
     let is_ignored = role == Role::D && chain.ignored;
     let is_read_here = || chain.is_sized(role) && words.iter().all(|word| word.starts_with('s'));
     if is_ignored && (is_read_here() || intents.iter().any(stayed_behind)) {
-        // As docs/reference/inputs.md says of `coherence: Ignored`.
+        // As docs/internals/chains.md says of `coherence: Ignored`.
     } else if intents.iter().any(is_untraced) {
         found.excuse(Excuse::Untraced);
     } else {

@@ -11,7 +11,7 @@ const HEAD: &str = "\
 
 The message of `RunTemplateReady`, and of `Ready` where it repeats it, begins with one of these sentences, says after `to do:` what
 cures it, and after `in full:` what Cartographer would have said. What `Ready` says of a run is the run's own. Names in the sentences are
-examples. [Troubleshooting](troubleshooting.md) says more of each reason.
+examples. [Conditions and reasons](reasons.md) says more of each reason.
 
 | it says | to do |
 |---|---|

@@ -57,7 +57,7 @@ pub(super) fn refused_or_given_up(runnable: &Runnable) -> bool {
 }
 
 /// Returns true if a user has rejected the run that one release asked about. The other one does not know that
-/// hash, and may ask anew (`docs/how-to/operate.md`, "Restarts, upgrades, two at once").
+/// hash, and may ask anew (`docs/how-to/upgrade-and-uninstall.md`, "Upgrade").
 pub(super) fn rejected_or_asked_anew(runnable: &Runnable) -> bool {
     let hashes_as = |approval: &str| {
         let hash = Approval::of(approval)?.hash;

@@ -127,7 +127,7 @@ async fn kubectl(stage: &Stage, patch: Value) -> Result<()> {
     stage.cluster.kubectl(&in_namespace).await.map(drop)
 }
 
-/// The table of docs/how-to/gitops.md. Flux reverts what kubectl has written, and not what another client such as
+/// The table of docs/how-to/flux.md. Flux reverts what kubectl has written, and not what another client such as
 /// `cartouche` has.
 #[tokio::test]
 #[ignore = "builds Flux"]

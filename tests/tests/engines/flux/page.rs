@@ -1,4 +1,4 @@
-//! The YAML of docs/how-to/gitops.md, exactly as the page has it.
+//! The YAML of docs/how-to/flux.md, exactly as the page has it.
 
 use std::{fs, path::Path};
 
@@ -10,7 +10,7 @@ const URL: &str = "https://git.example.com/platform/fleet";
 
 /// Returns the blocks of YAML of the page.
 fn blocks() -> Result<Vec<String>> {
-    let page = fs::read_to_string(repository().join("docs/how-to/gitops.md"))?;
+    let page = fs::read_to_string(repository().join("docs/how-to/flux.md"))?;
     let blocks = page.split("```yaml\n").skip(1);
     let blocks = blocks.filter_map(|rest| rest.split("```").next());
     Ok(blocks.map(str::to_owned).collect())

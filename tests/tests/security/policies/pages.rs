@@ -42,7 +42,7 @@ pub(super) fn patch_of_the_list() -> Result<String> {
 /// Returns the commands with which the page of operations removes everything, each as its words after
 /// `kubectl`.
 pub(super) fn uninstall() -> Result<Vec<Vec<String>>> {
-    let text = page("docs/how-to/operate.md")?;
+    let text = page("docs/how-to/upgrade-and-uninstall.md")?;
     let commands = block(&text, "## Uninstall", "console")?.replace("\\\n", " ");
     let commands = commands.lines().map(|line| {
         let words = line.strip_prefix("$ kubectl ").context("no command")?;
