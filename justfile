@@ -112,6 +112,10 @@ dist base="https://example.com/cartouche" profile="release":
     cargo build --locked --profile {{ profile }} --package cartouche-cli
     .ci/dist target/{{ if profile == "dev" { "debug" } else { profile } }}/cartouche target/dist {{ base }}
 
+# Build the pages of docs as a site, in target/book. Links to other files lead to the repository at this URL.
+book repository="https://example.com/cartouche":
+    .ci/book {{ repository }}
+
 # Everything that continuous integration checks.
 ci:
     .ci/run
@@ -147,8 +151,8 @@ bench *options="together 100":
 attacks *names:
     cargo bench-cluster attacks {{ names }} --seconds 30 --json target/attacks.json
 
-# Play all that takes too long for each change. Some hours.
-nightly: ignored long
+# Play all that takes too long for each change, and build the site. Some hours.
+nightly: ignored long book
 
 # Play more of what `cargo test` plays a part of: states of the model, simulated clusters, fault plans, kills, two releases at once,
 # long chains, attacks. Some hours.
