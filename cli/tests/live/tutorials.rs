@@ -1,5 +1,7 @@
 //! The tutorials, played as they are written: their files, their commands, and what these print.
 
+mod picture;
+
 use std::{env, fs, os::unix::fs::symlink, path::Path, process::Command};
 
 use anyhow::{Context as _, Result, ensure};
@@ -31,14 +33,19 @@ const READING: [&str; 6] = [
 pub(super) async fn work(story: &Story) -> Result<()> {
     story.cluster.install_engines().await?;
     let place = Place::new(story)?;
-    place.play("first-run").await?;
+    let printed = place.play("first-run").await?;
+    if env::var_os("UPDATE_PICTURE").is_some() {
+        let file = repository().join("docs/pictures/first-run.svg");
+        fs::write(file, picture::of(&printed))?;
+    }
     for example in ["supply-chain", "two-steps"] {
         let example = repository().join("examples").join(example);
         story.cluster.apply_kustomization(&example).await?;
     }
     story.well(&["wait", "cart-deploy", "shop-release", "--timeout", "1m"])?;
     place.play("a-chain").await?;
-    place.play("when-a-run-fails").await
+    place.play("when-a-run-fails").await?;
+    Ok(())
 }
 
 /// A folder as the reader has it, with the commands of the pages.
@@ -64,24 +71,26 @@ impl<'a> Place<'a> {
         Ok(Self { story, folder })
     }
 
-    async fn play(&self, page: &str) -> Result<()> {
+    /// Plays a page. Returns its commands, each with what it has printed.
+    async fn play(&self, page: &str) -> Result<Vec<Step>> {
         let file = repository().join(format!("docs/tutorials/{page}.md"));
         let text = fs::read_to_string(&file)?;
-        let mut played = 0;
+        let mut played = Vec::new();
         for block in blocks(&text) {
             match block {
                 Block::File { name, text } => self.write(name, text)?,
                 Block::Console(text) => {
                     for step in steps(text) {
                         let result = self.step(&step).await;
-                        result.with_context(|| format!("{page}: $ {}", step.command))?;
-                        played += 1;
+                        let printed =
+                            result.with_context(|| format!("{page}: $ {}", step.command))?;
+                        played.push(Step { printed, ..step });
                     }
                 }
             }
         }
-        ensure!(played > 8, "{page} has {played} commands");
-        Ok(())
+        ensure!(played.len() > 8, "{page} has {} commands", played.len());
+        Ok(played)
     }
 
     fn write(&self, name: &str, text: &str) -> Result<()> {
@@ -90,10 +99,11 @@ impl<'a> Place<'a> {
         Ok(fs::write(file, text)?)
     }
 
-    async fn step(&self, step: &Step) -> Result<()> {
+    /// Carries out a step. Returns what its command prints.
+    async fn step(&self, step: &Step) -> Result<String> {
         let starts_with = |these: &[&str]| these.iter().any(|it| step.command.starts_with(it));
         if starts_with(&NOT_PLAYED) {
-            return Ok(());
+            return Ok(String::new());
         }
         if !starts_with(&READING) || step.printed.is_empty() {
             let (printed, code) = self.run(&step.command)?;
@@ -102,12 +112,12 @@ impl<'a> Place<'a> {
             ensure!(code == Some(wanted), "{code:?}: {printed}");
             let is_shown = step.printed.is_empty() || agrees(&printed, &step.printed);
             ensure!(is_shown, "it prints:\n{printed}");
-            return Ok(());
+            return Ok(printed);
         }
         let shown = || async {
             let (printed, _) = self.run(&step.command)?;
             Ok(if agrees(&printed, &step.printed) {
-                Seen::Done(())
+                Seen::Done(printed)
             } else {
                 Seen::NotYet(format!("it prints:\n{printed}"))
             })
