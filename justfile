@@ -112,6 +112,10 @@ dist base="https://example.com/cartouche" profile="release":
     cargo build --locked --profile {{ profile }} --package cartouche-cli
     .ci/dist target/{{ if profile == "dev" { "debug" } else { profile } }}/cartouche target/dist {{ base }}
 
+# Play the tutorials on a cluster and draw the picture of the README from what they print.
+picture:
+    UPDATE_PICTURE=1 cargo test --workspace --test live tutorials
+
 # Build the pages of docs as a site, in target/book. Links to other files lead to the repository at this URL.
 book repository="https://example.com/cartouche":
     .ci/book {{ repository }}

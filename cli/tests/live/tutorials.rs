@@ -42,7 +42,9 @@ pub(super) async fn work(story: &Story) -> Result<()> {
         let example = repository().join("examples").join(example);
         story.cluster.apply_kustomization(&example).await?;
     }
-    story.well(&["wait", "cart-deploy", "shop-release", "--timeout", "1m"])?;
+    for name in ["cart-deploy", "shop-release"] {
+        story.well(&["wait", name, "--timeout", "1m"])?;
+    }
     place.play("a-chain").await?;
     place.play("when-a-run-fails").await?;
     Ok(())

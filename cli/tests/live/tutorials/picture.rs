@@ -8,6 +8,8 @@ const SHOWN: [(&str, &str); 3] = [
     ("kubectl patch runnable hello", "moon"),
     ("cartouche why hello", ""),
 ];
+const COMMAND: &str = "#7ee787";
+const PRINTED: &str = "#e6edf3";
 /// Height of a line, width of a letter, and the margin, in pixels.
 const LINE: usize = 19;
 const LETTER: usize = 8;
@@ -20,25 +22,25 @@ pub(super) fn of(steps: &[Step]) -> String {
             .iter()
             .find(|it| it.command.starts_with(start) && it.command.contains(part))
     });
-    let text: Vec<_> = shown
-        .flat_map(|step| {
-            let command = format!("$ {}", step.command);
-            let lines = command.lines().chain(step.printed.lines()).chain([""]);
-            lines.map(str::to_owned).collect::<Vec<_>>()
-        })
-        .collect();
-    let columns = text.iter().map(|it| it.chars().count()).max().unwrap_or(0);
+    let mut text = Vec::new();
+    for step in shown {
+        let command = format!("$ {}", step.command);
+        text.extend(command.lines().map(|line| (COMMAND, line.to_owned())));
+        text.extend(step.printed.lines().map(|line| (PRINTED, line.to_owned())));
+        text.push((PRINTED, String::new()));
+    }
+    text.pop();
+    let columns = text
+        .iter()
+        .map(|(_, it)| it.chars().count())
+        .max()
+        .unwrap_or(0);
     let (width, height) = (
         columns * LETTER + 2 * MARGIN,
         text.len() * LINE + 2 * MARGIN,
     );
-    let lines = text.iter().enumerate().map(|(index, line)| {
+    let lines = text.iter().enumerate().map(|(index, (colour, line))| {
         let y = MARGIN + LINE * (index + 1) - 4;
-        let colour = if line.starts_with("$ ") {
-            "#7ee787"
-        } else {
-            "#e6edf3"
-        };
         format!(
             "<text x=\"{MARGIN}\" y=\"{y}\" fill=\"{colour}\">{}</text>\n",
             escaped(line)
