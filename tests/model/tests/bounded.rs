@@ -1,5 +1,7 @@
 //! A bounded check of every configuration, and of every mutant.
 
+use std::thread;
+
 use cartouche_model::{
     catalogue,
     configuration::Configuration,
@@ -8,6 +10,8 @@ use cartouche_model::{
 
 /// Number of states of each configuration; `just model` explores more.
 const STATES: usize = 8_000;
+/// Number of configurations that are explored at once.
+const THREADS: usize = 4;
 /// The mutant that hides longest shows after 96,000 different ones.
 const STATES_TO_A_MUTANT: usize = 400_000;
 
@@ -17,17 +21,21 @@ fn explored(setup: Configuration, states: usize) -> Finding {
 
 #[test]
 fn nothing_is_made_twice_or_lost_in_any_order_of_faults() {
-    for setup in catalogue::configurations() {
-        let known = setup.known;
-        let found = explored(setup, STATES);
-        let unknown: Vec<_> = found
-            .broken
-            .iter()
-            .filter(|broken| !known.contains(broken))
-            .collect();
-        assert!(unknown.is_empty(), "{}: {unknown:?} is broken", found.name);
-        assert!(found.states > 100, "{} hardly did anything", found.name);
-    }
+    let configurations = catalogue::configurations();
+    let share = configurations.len().div_ceil(THREADS);
+    thread::scope(|scope| {
+        for share in configurations.chunks(share) {
+            scope.spawn(|| share.iter().for_each(assert_holds));
+        }
+    });
+}
+
+fn assert_holds(setup: &Configuration) {
+    let found = explored(setup.clone(), STATES);
+    let is_unknown = |broken: &&&str| !setup.known.contains(*broken);
+    let unknown: Vec<_> = found.broken.iter().filter(is_unknown).collect();
+    assert!(unknown.is_empty(), "{}: {unknown:?} is broken", found.name);
+    assert!(found.states > 100, "{} hardly did anything", found.name);
 }
 
 #[test]
