@@ -87,10 +87,19 @@ tofu:
 flux:
     cargo test --package cartouche-tests --test engines -- --ignored --nocapture flux
 
-# Play every test that `cargo test` ignores, because it builds more from source or takes long: containers, Kueue, Flux and Argo CD,
-# OpenTofu, mutants that another test finds. Needs Linux and root.
+# Check licences, advisories and sources of what Cartouche depends on.
+deny:
+    cargo deny --version || cargo install --quiet --locked cargo-deny@0.20.2
+    cargo deny --all-features check --hide-inclusion-graph
+
+# Play the tests of engines, GitOps tools and containers, all of which are built from source: Tekton, Argo Workflows, Kueue, the
+# libraries of Argo CD and Flux, a kubelet with containerd. Three quarters of an hour the first time. Needs Linux and root.
+engines:
+    cargo test --workspace --no-fail-fast --test engines --test containers
+
+# Play every test that `cargo test` ignores: Flux, OpenTofu, mutants that another test finds, a fuzz run. Needs Linux and root.
 ignored:
-    cargo test --workspace --no-fail-fast -- --ignored
+    FUZZ_MINUTES=10 cargo test --workspace --no-fail-fast -- --ignored
 
 # Install Cartouche on the cluster of the present kubectl context.
 install:
@@ -156,7 +165,7 @@ attacks *names:
     cargo bench-cluster attacks {{ names }} --seconds 30 --json target/attacks.json
 
 # Play all that takes too long for each change, and build the site. Some hours.
-nightly: ignored long book
+nightly: deny engines ignored long book
 
 # Play more of what `cargo test` plays a part of: states of the model, simulated clusters, fault plans, kills, two releases at once,
 # long chains, attacks. Some hours.

@@ -34,6 +34,7 @@ use programs::Settings;
 use supervise::{Program, Signal, Supervised};
 
 use crate::progress::{Progress, elapsed};
+pub(crate) use build::leaves_engines_out;
 
 /// Maximum time of a start: 2 s on an idle machine, many times that on a busy one.
 const START: Duration = Duration::from_mins(2);

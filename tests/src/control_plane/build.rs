@@ -1,6 +1,7 @@
 //! Builds the programs of the control plane from their Go modules, once per version.
 
 use std::{
+    env,
     fs::{self, File},
     io,
     path::{Path, PathBuf},
@@ -14,6 +15,15 @@ use super::{
     supervise::{Program, Supervised},
 };
 use crate::progress::Progress;
+
+/// Variable that is `built` where engines and nodes are used only if they were built before, since all of them take
+/// longer to build than all tests take. `.ci/run` sets it.
+pub(super) const ENGINES: &str = "CARTOUCHE_ENGINES";
+
+/// Returns true if nothing but a control plane may be built.
+pub(crate) fn leaves_engines_out() -> bool {
+    env::var(ENGINES).is_ok_and(|engines| engines == "built")
+}
 
 /// Returns the given parts, each with its path, and builds those that are not built yet. Of several processes
 /// that do this at once, one builds and the others wait.
@@ -30,7 +40,18 @@ pub(super) fn built(
         let place = root.join(format!("{product}-{version}"));
         places.push((part, place.join(part.binary()), version));
     }
-    if places.iter().any(|(_, path, _)| !path.is_file()) {
+    let missing: Vec<_> = places
+        .iter()
+        .filter(|(_, path, _)| !path.is_file())
+        .collect();
+    let engine = missing.iter().find(|(part, ..)| !Part::ALL.contains(part));
+    if let Some((part, ..)) = engine
+        && leaves_engines_out()
+    {
+        let binary = part.binary();
+        return Err(PartsError::LeftOut { binary });
+    }
+    if !missing.is_empty() {
         let _lock = lock(&root, progress)?;
         build_missing(demo, &places, progress)?;
     }

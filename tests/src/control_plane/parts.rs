@@ -197,6 +197,12 @@ pub enum PartsError {
         /// The output of Go.
         reason: String,
     },
+    /// The program is not built, and only a control plane may be built.
+    #[error("{binary} is not built, and {} is `built`", build::ENGINES)]
+    LeftOut {
+        /// The program.
+        binary: &'static str,
+    },
     /// A go.mod lacks the version.
     #[error("{} has no version of {module}", .file.display())]
     NoVersion {

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::{io::AsyncWriteExt, process::Command};
 
 use super::module::EngineError;
-use crate::{cluster::Cluster, repository};
+use crate::{cluster::Cluster, control_plane::leaves_engines_out, repository};
 
 /// Verdict of a tool on an object.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
@@ -60,6 +60,10 @@ impl GitOps {
     /// Builds the program: this takes minutes on a machine that has not built it before, and otherwise a
     /// second.
     pub async fn build(cluster: &Cluster) -> Result<Self, EngineError> {
+        if leaves_engines_out() {
+            let why = "they are not kept after a build".to_owned();
+            return Err(EngineError::Absent(why));
+        }
         let program = cluster.folder().join("gitops");
         let output = Command::new("go")
             .args(["build", "-o"])

@@ -36,7 +36,7 @@ impl From<io::Error> for EngineError {
 impl From<PartsError> for EngineError {
     fn from(error: PartsError) -> Self {
         match error {
-            PartsError::NoGo { .. } => Self::Absent(error.to_string()),
+            PartsError::NoGo { .. } | PartsError::LeftOut { .. } => Self::Absent(error.to_string()),
             PartsError::Build { reason, .. } => Self::of_go(reason),
             other => Self::Other(other.into()),
         }

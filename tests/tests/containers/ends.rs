@@ -7,7 +7,6 @@ use serde_json::json;
 use crate::scene::{Scene, message, pod};
 
 #[tokio::test]
-#[ignore = "nightly: builds containerd and a kubelet"]
 async fn a_failed_container_is_told_of_with_its_exit_code_and_its_words() -> Result<()> {
     let Some(scene) = Scene::set().await? else {
         return Ok(());
@@ -21,7 +20,6 @@ async fn a_failed_container_is_told_of_with_its_exit_code_and_its_words() -> Res
 }
 
 #[tokio::test]
-#[ignore = "nightly: builds containerd and a kubelet"]
 async fn a_deadline_ends_each_attempt_and_its_container() -> Result<()> {
     let Some(scene) = Scene::set().await? else {
         return Ok(());

@@ -25,7 +25,6 @@ use crate::scene::{DEMO, lacks_a_node};
 const SOON: Duration = Duration::from_secs(20);
 
 #[tokio::test]
-#[ignore = "nightly: builds containerd and a kubelet"]
 async fn nothing_is_left_of_a_node_whose_owner_is_killed() -> Result<()> {
     if lacks_a_node().await? {
         return Ok(());

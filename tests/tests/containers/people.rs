@@ -7,7 +7,6 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use crate::scene::{Scene, message, pod};
 
 #[tokio::test]
-#[ignore = "nightly: builds containerd and a kubelet"]
 async fn a_container_is_asked_to_end_when_its_run_is_cancelled() -> Result<()> {
     let Some(scene) = Scene::set().await? else {
         return Ok(());
@@ -39,7 +38,6 @@ async fn a_container_is_asked_to_end_when_its_run_is_cancelled() -> Result<()> {
 }
 
 #[tokio::test]
-#[ignore = "nightly: builds containerd and a kubelet"]
 async fn lines_are_followed_while_a_container_prints_them() -> Result<()> {
     let Some(scene) = Scene::set().await? else {
         return Ok(());

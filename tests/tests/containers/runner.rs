@@ -24,7 +24,6 @@ async fn started(template: Value) -> Result<Option<Scene>> {
 }
 
 #[tokio::test]
-#[ignore = "nightly: builds containerd and a kubelet"]
 async fn what_a_runner_says_last_becomes_outputs() -> Result<()> {
     let template = runner(&COUNT, json!({ "timeout": "10m0s" }), &["words", "bytes"]);
     let Some(scene) = Scene::set().await? else {
@@ -47,7 +46,6 @@ async fn what_a_runner_says_last_becomes_outputs() -> Result<()> {
 }
 
 #[tokio::test]
-#[ignore = "nightly: builds containerd and a kubelet"]
 async fn a_dry_run_says_what_it_would_do_and_for_whom() -> Result<()> {
     let names = ["dryRun", "wouldRun", "run", "namespace", "account", "owner"];
     let template = runner(&COUNT, json!({ "dryRun": true }), &names);
@@ -73,7 +71,6 @@ async fn a_dry_run_says_what_it_would_do_and_for_whom() -> Result<()> {
 }
 
 #[tokio::test]
-#[ignore = "nightly: builds containerd and a kubelet"]
 async fn a_runner_ends_its_command_at_the_timeout_of_its_context() -> Result<()> {
     let template = runner(&["/bin/runner", "sleep"], json!({ "timeout": "1s" }), &[]);
     let Some(scene) = started(template).await? else {
@@ -89,7 +86,6 @@ async fn a_runner_ends_its_command_at_the_timeout_of_its_context() -> Result<()>
 }
 
 #[tokio::test]
-#[ignore = "nightly: builds containerd and a kubelet"]
 async fn a_runner_says_which_of_its_files_it_lacks() -> Result<()> {
     let template = runner(&COUNT, json!({ "context": false }), &[]);
     let Some(scene) = started(template).await? else {

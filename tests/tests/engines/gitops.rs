@@ -20,7 +20,6 @@ use tools::Tools;
 const PATIENCE: Duration = Duration::from_mins(1);
 
 #[tokio::test]
-#[ignore = "nightly: builds the libraries of GitOps tools"]
 async fn gitops_tools_see_the_truth_at_every_moment() -> Result<()> {
     let Some((tools, controller)) = Tools::alone().await? else {
         return Ok(());
@@ -70,7 +69,6 @@ async fn gitops_tools_see_the_truth_at_every_moment() -> Result<()> {
 }
 
 #[tokio::test]
-#[ignore = "nightly: builds the libraries of GitOps tools"]
 async fn gitops_tools_see_what_only_a_change_can_cure_as_failed() -> Result<()> {
     let Some((tools, controller)) = Tools::alone().await? else {
         return Ok(());
@@ -109,7 +107,6 @@ async fn gitops_tools_see_what_only_a_change_can_cure_as_failed() -> Result<()> 
 }
 
 #[tokio::test]
-#[ignore = "nightly: builds the libraries of GitOps tools"]
 async fn gitops_tools_see_a_run_that_is_held_back_as_neither_done_nor_failed() -> Result<()> {
     let Some((tools, controller)) = Tools::alone().await? else {
         return Ok(());
@@ -131,7 +128,6 @@ async fn gitops_tools_see_a_run_that_is_held_back_as_neither_done_nor_failed() -
 }
 
 #[tokio::test]
-#[ignore = "nightly: builds the libraries of GitOps tools"]
 async fn gitops_tools_see_a_run_that_waits_for_a_person_as_neither_done_nor_failed() -> Result<()> {
     let Some(tools) = Tools::beside_others().await? else {
         return Ok(());
@@ -163,7 +159,6 @@ async fn gitops_tools_see_a_run_that_waits_for_a_person_as_neither_done_nor_fail
 }
 
 #[tokio::test]
-#[ignore = "nightly: builds the libraries of GitOps tools"]
 async fn gitops_tools_see_a_failure_with_an_attempt_ahead_as_work_and_the_last_one_as_failed()
 -> Result<()> {
     let Some(tools) = Tools::beside_others().await? else {
@@ -196,7 +191,6 @@ async fn gitops_tools_see_a_failure_with_an_attempt_ahead_as_work_and_the_last_o
 }
 
 #[tokio::test]
-#[ignore = "nightly: builds the libraries of GitOps tools"]
 async fn gitops_tools_see_the_second_link_of_a_chain_as_work_while_the_first_one_works()
 -> Result<()> {
     let Some(tools) = Tools::beside_others().await? else {
@@ -248,7 +242,6 @@ async fn gitops_tools_see_the_second_link_of_a_chain_as_work_while_the_first_one
 }
 
 #[tokio::test]
-#[ignore = "nightly: builds the libraries of GitOps tools"]
 async fn what_may_heal_by_itself_is_in_progress_with_its_message() -> Result<()> {
     let Some(tools) = Tools::beside_others().await? else {
         return Ok(());
@@ -273,7 +266,6 @@ async fn what_may_heal_by_itself_is_in_progress_with_its_message() -> Result<()>
 }
 
 #[tokio::test]
-#[ignore = "nightly: builds the libraries of GitOps tools"]
 async fn kubectl_wait_returns_with_the_success_of_the_present_inputs_only() -> Result<()> {
     let Some(tools) = Tools::beside_others().await? else {
         return Ok(());

@@ -140,7 +140,6 @@ async fn admitted(scene: &Scene) -> Result<Value> {
 }
 
 #[tokio::test]
-#[ignore = "nightly: builds Kueue"]
 async fn what_kueue_holds_is_not_timed_out_and_after_an_eviction_its_time_begins_anew() -> Result<()>
 {
     let Some((scene, _)) = queued(json!({ "timeout": "8s" })).await? else {
@@ -166,7 +165,6 @@ async fn what_kueue_holds_is_not_timed_out_and_after_an_eviction_its_time_begins
 }
 
 #[tokio::test]
-#[ignore = "nightly: builds Kueue"]
 async fn what_kueue_holds_makes_way_with_its_workload_and_nothing_else_does() -> Result<()> {
     let Some((scene, run)) = queued(json!({ "concurrencyPolicy": "Replace" })).await? else {
         return Ok(());
@@ -186,7 +184,6 @@ async fn what_kueue_holds_makes_way_with_its_workload_and_nothing_else_does() ->
 }
 
 #[tokio::test]
-#[ignore = "nightly: builds Kueue"]
 async fn what_kueue_holds_and_a_person_cancels_goes_with_its_workload_and_is_not_made_again()
 -> Result<()> {
     let Some((scene, run)) = queued(json!({ "retry": {} })).await? else {
@@ -197,7 +194,6 @@ async fn what_kueue_holds_and_a_person_cancels_goes_with_its_workload_and_is_not
 }
 
 #[tokio::test]
-#[ignore = "nightly: builds Kueue"]
 async fn what_kueue_has_changed_in_a_job_makes_it_no_other_run_when_the_ledger_is_lost()
 -> Result<()> {
     let Some((scene, _)) = queued(json!({})).await? else {

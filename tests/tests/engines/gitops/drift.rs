@@ -11,7 +11,6 @@ use serde_json::json;
 use super::tools::Tools;
 
 #[tokio::test]
-#[ignore = "nightly: builds the libraries of GitOps tools"]
 async fn kubectl_takes_runs_neither_for_drift_nor_prunes_them() -> Result<()> {
     let Some(tools) = Tools::beside_others().await? else {
         return Ok(());
@@ -58,7 +57,6 @@ async fn kubectl_takes_runs_neither_for_drift_nor_prunes_them() -> Result<()> {
 /// The template copies all labels and annotations of its Runnable, so that its runs have the mark of the
 /// application too.
 #[tokio::test]
-#[ignore = "nightly: builds the libraries of GitOps tools"]
 async fn argo_cd_takes_runs_neither_for_drift_nor_prunes_them() -> Result<()> {
     for tracking in ["label", "annotation"] {
         let Some(tools) = Tools::beside_others().await? else {
@@ -110,7 +108,6 @@ async fn argo_cd_takes_runs_neither_for_drift_nor_prunes_them() -> Result<()> {
 }
 
 #[tokio::test]
-#[ignore = "nightly: builds the libraries of GitOps tools"]
 async fn flux_takes_runs_neither_for_drift_nor_prunes_them() -> Result<()> {
     let Some(tools) = Tools::beside_others().await? else {
         return Ok(());
@@ -156,7 +153,6 @@ async fn flux_takes_runs_neither_for_drift_nor_prunes_them() -> Result<()> {
 
 /// A template that names the labels it copies gives its runs no mark of any tool.
 #[tokio::test]
-#[ignore = "nightly: builds the libraries of GitOps tools"]
 async fn runs_carry_the_mark_of_a_tool_only_if_their_template_copies_it() -> Result<()> {
     for tracking in ["label", "annotation"] {
         let Some(tools) = Tools::beside_others().await? else {
