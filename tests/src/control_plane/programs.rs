@@ -34,7 +34,7 @@ impl Settings {
 
     pub(super) fn etcd(&self, path: &Path) -> Program {
         let address = self.etcd_address();
-        Program::new(path, self.log("etcd"))
+        server(path, self.log("etcd"))
             .arg("--data-dir")
             .arg(self.folder.join("etcd"))
             .arg(format!("--listen-client-urls={address}"))
@@ -47,7 +47,7 @@ impl Settings {
 
     pub(super) fn api_server(&self, path: &Path) -> Program {
         let identity = &self.identity;
-        let program = Program::new(path, self.log("kube-apiserver"))
+        let program = server(path, self.log("kube-apiserver"))
             .arg(format!("--etcd-servers={}", self.etcd_address()))
             .arg(format!("--secure-port={}", self.api_port))
             .args(["--bind-address=127.0.0.1", "--advertise-address=127.0.0.1"])
@@ -88,7 +88,7 @@ impl Settings {
     }
 
     pub(super) fn controller_manager(&self, path: &Path) -> Program {
-        Program::new(path, self.log("kube-controller-manager"))
+        server(path, self.log("kube-controller-manager"))
             .arg("--kubeconfig")
             .arg(self.identity.kubeconfig(CONTROLLER_MANAGER))
             .arg("--service-account-private-key-file")
@@ -102,7 +102,7 @@ impl Settings {
     }
 
     pub(super) fn scheduler(&self, path: &Path) -> Program {
-        Program::new(path, self.log("kube-scheduler"))
+        server(path, self.log("kube-scheduler"))
             .arg("--kubeconfig")
             .arg(self.identity.kubeconfig(SCHEDULER))
             .args(["--leader-elect=false", "--secure-port=0"])
@@ -124,4 +124,9 @@ impl Settings {
             .iter()
             .fold(program, |program, file| program.arg("--config").arg(file))
     }
+}
+
+/// Returns a program in Go that is short-lived and has much memory to itself: it collects garbage less often.
+fn server(path: &Path, log: PathBuf) -> Program {
+    Program::new(path, log).env("GOGC", "400")
 }
