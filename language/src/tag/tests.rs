@@ -44,10 +44,10 @@ fn a_tag_that_is_not_closed_is_noticed() {
     }
 }
 
-/// If each marker were searched anew from every other one, these would take hours.
+/// If each marker were searched anew from every other one, this would take an hour and more.
 #[test]
-fn millions_of_markers_that_close_late_or_never_are_read_once() {
-    const MANY: usize = 2_000_000;
+fn many_markers_that_close_late_or_never_are_read_once() {
+    const MANY: usize = 400_000;
     for (text, is_tag) in [
         (START.repeat(MANY), false),
         (START.repeat(MANY) + END, true),
