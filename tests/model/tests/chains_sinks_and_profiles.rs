@@ -8,7 +8,7 @@ use cartouche_model::{
 };
 
 /// Number of states of each configuration; `just model` explores more.
-const STATES: usize = 8_000;
+const STATES: usize = 4_000;
 /// The mutant that hides longest shows after 15,000 different ones.
 const STATES_TO_A_MUTANT: usize = 100_000;
 
