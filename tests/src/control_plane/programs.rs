@@ -126,7 +126,10 @@ impl Settings {
     }
 }
 
-/// Returns a program in Go that is short-lived and has much memory to itself: it collects garbage less often.
+/// Returns a program in Go that is short-lived and has much memory to itself: it collects garbage less often, as long
+/// as it is small.
 fn server(path: &Path, log: PathBuf) -> Program {
-    Program::new(path, log).env("GOGC", "400")
+    Program::new(path, log)
+        .env("GOGC", "300")
+        .env("GOMEMLIMIT", "2GiB")
 }
