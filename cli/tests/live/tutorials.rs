@@ -2,13 +2,13 @@
 
 mod picture;
 
-use std::{env, fs, os::unix::fs::symlink, path::Path, process::Command};
+use std::{env, fs, os::unix::fs::symlink, process::Command};
 
 use anyhow::{Context as _, Result, ensure};
 use cartouche_tests::{cluster::Seen, repository};
 use regex::Regex;
 
-use crate::story::Story;
+use crate::{story::Story, support::write_files};
 
 /// Commands of the pages that are not played: the reader's own start, and logs, which the simulated node does not
 /// keep.
@@ -75,30 +75,19 @@ impl<'a> Place<'a> {
 
     /// Plays a page. Returns its commands, each with what it has printed.
     async fn play(&self, page: &str) -> Result<Vec<Step>> {
-        let file = repository().join(format!("docs/tutorials/{page}.md"));
-        let text = fs::read_to_string(&file)?;
+        let page = format!("tutorials/{page}.md");
+        write_files(&page, self.folder.path());
+        let text = fs::read_to_string(repository().join("docs").join(&page))?;
+        let consoles = text.split("```console\n").skip(1);
+        let consoles = consoles.filter_map(|rest| rest.split("```").next());
         let mut played = Vec::new();
-        for block in blocks(&text) {
-            match block {
-                Block::File { name, text } => self.write(name, text)?,
-                Block::Console(text) => {
-                    for step in steps(text) {
-                        let result = self.step(&step).await;
-                        let printed =
-                            result.with_context(|| format!("{page}: $ {}", step.command))?;
-                        played.push(Step { printed, ..step });
-                    }
-                }
-            }
+        for step in consoles.flat_map(steps) {
+            let result = self.step(&step).await;
+            let printed = result.with_context(|| format!("{page}: $ {}", step.command))?;
+            played.push(Step { printed, ..step });
         }
         ensure!(played.len() > 8, "{page} has {} commands", played.len());
         Ok(played)
-    }
-
-    fn write(&self, name: &str, text: &str) -> Result<()> {
-        let file = self.folder.path().join(name);
-        fs::create_dir_all(file.parent().unwrap_or(Path::new(".")))?;
-        Ok(fs::write(file, text)?)
     }
 
     /// Carries out a step. Returns what its command prints.
@@ -143,34 +132,10 @@ impl<'a> Place<'a> {
     }
 }
 
-/// A block of a page.
-enum Block<'a> {
-    /// A file whose first line is a comment with its name.
-    File { name: &'a str, text: &'a str },
-    /// Commands with what they print.
-    Console(&'a str),
-}
-
 /// A command, and what the page shows of what it prints.
 struct Step {
     command: String,
     printed: String,
-}
-
-fn blocks(page: &str) -> Vec<Block<'_>> {
-    let fenced = page.split("\n```").skip(1).step_by(2);
-    let blocks = fenced.filter_map(|block| {
-        let (language, text) = block.split_once('\n')?;
-        match language {
-            "console" => Some(Block::Console(text)),
-            "yaml" => {
-                let name = text.lines().next()?.strip_prefix("# ")?;
-                Some(Block::File { name, text })
-            }
-            _ => None,
-        }
-    });
-    blocks.collect()
 }
 
 fn steps(console: &str) -> Vec<Step> {
@@ -203,23 +168,9 @@ fn steps(console: &str) -> Vec<Step> {
 /// Returns true if a command prints what a page shows, where `...` is any number of lines. Ages, names and times
 /// may differ.
 fn agrees(printed: &str, shown: &str) -> bool {
-    let shown = comparable(shown);
-    let parts: Vec<_> = shown.split("...\n").collect();
-    let mut rest = comparable(printed);
-    let is_whole = parts.len() == 1;
-    if is_whole {
-        return rest == shown;
-    }
-    for (index, part) in parts.iter().enumerate() {
-        let Some(at) = rest.find(part) else {
-            return false;
-        };
-        if index == 0 && at > 0 {
-            return false;
-        }
-        rest.drain(..at + part.len());
-    }
-    parts.last().is_some_and(|it| it.is_empty()) || rest.is_empty()
+    let shown = regex::escape(&comparable(shown)).replace(r"\.\.\.", "(?s:.*)");
+    let shown = Regex::new(&format!("^{shown}$")).unwrap();
+    shown.is_match(&comparable(printed))
 }
 
 fn comparable(text: &str) -> String {

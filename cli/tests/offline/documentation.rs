@@ -4,31 +4,10 @@ use std::{fs, path::Path};
 
 use serde_json::{Value, json};
 
-use crate::support::{cartouche_in, repository};
-
-/// Writes the manifests of a page whose first line names their file, below a folder.
-fn write_files(page: &str, folder: &Path) -> Vec<String> {
-    let text = fs::read_to_string(repository().join("docs").join(page)).unwrap();
-    let blocks = text.split("```yaml\n").skip(1);
-    let mut written = Vec::new();
-    for block in blocks.filter_map(|rest| rest.split("```").next()) {
-        let named = block
-            .lines()
-            .next()
-            .and_then(|line| line.strip_prefix("# "));
-        let Some(name) = named.filter(|name| Path::new(name).extension().is_some()) else {
-            continue;
-        };
-        let file = folder.join(name);
-        fs::create_dir_all(file.parent().unwrap()).unwrap();
-        fs::write(file, block).unwrap();
-        written.push(name.to_owned());
-    }
-    written
-}
+use crate::support::{cartouche_in, repository, write_files};
 
 #[test]
-fn the_repository_of_the_gitops_page_passes_the_check_that_the_page_names() {
+fn the_repository_of_the_page_of_flux_passes_the_check_that_the_page_names() {
     let folder = tempfile::tempdir().unwrap();
     let written = write_files("how-to/flux.md", folder.path());
     for file in [

@@ -102,3 +102,24 @@ pub fn errors_of(child: &mut std::process::Child) -> String {
     said.read_to_string(&mut err).unwrap();
     err
 }
+
+/// Writes the manifests of a page of docs whose first line names their file, below a folder.
+pub fn write_files(page: &str, folder: &Path) -> Vec<String> {
+    let text = fs::read_to_string(repository().join("docs").join(page)).unwrap();
+    let blocks = text.split("```yaml\n").skip(1);
+    let mut written = Vec::new();
+    for block in blocks.filter_map(|rest| rest.split("```").next()) {
+        let named = block
+            .lines()
+            .next()
+            .and_then(|line| line.strip_prefix("# "));
+        let Some(name) = named.filter(|name| Path::new(name).extension().is_some()) else {
+            continue;
+        };
+        let file = folder.join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, block).unwrap();
+        written.push(name.to_owned());
+    }
+    written
+}
