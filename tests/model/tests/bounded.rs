@@ -21,12 +21,15 @@ fn explored(setup: Configuration, states: usize) -> Finding {
 
 #[test]
 fn nothing_is_made_twice_or_lost_in_any_order_of_faults() {
-    let configurations = catalogue::configurations();
+    for_each(&catalogue::configurations(), assert_holds);
+}
+
+/// Checks every setup, several at once. Neighbours take alike long, so each thread gets some of all.
+fn for_each(setups: &[Configuration], check: fn(&Configuration)) {
     thread::scope(|scope| {
         for first in 0..THREADS {
-            // Neighbours take alike long, so each thread gets some of all.
-            let share = configurations.iter().skip(first).step_by(THREADS);
-            scope.spawn(|| share.for_each(assert_holds));
+            let share = setups.iter().skip(first).step_by(THREADS);
+            scope.spawn(move || share.for_each(check));
         }
     });
 }
@@ -40,7 +43,7 @@ fn assert_holds(setup: &Configuration) {
 }
 
 #[test]
-fn the_page_on_reliability_says_how_many_configurations_and_mutants_there_are() {
+fn the_page_on_testing_says_how_many_configurations_and_mutants_there_are() {
     let page = include_str!("../../../docs/internals/testing.md");
     let (configurations, mutants) = (catalogue::configurations(), catalogue::mutants());
     let said = [
@@ -54,8 +57,8 @@ fn the_page_on_reliability_says_how_many_configurations_and_mutants_there_are() 
 
 #[test]
 fn every_mutant_is_found() {
-    for setup in catalogue::mutants() {
-        let found = explored(setup, STATES_TO_A_MUTANT);
-        assert!(!found.broken.is_empty(), "nobody noticed: {}", found.name);
-    }
+    for_each(&catalogue::mutants(), |setup| {
+        let found = explored(setup.clone(), STATES_TO_A_MUTANT);
+        assert!(!found.broken.is_empty(), "it is not found: {}", found.name);
+    });
 }

@@ -83,7 +83,7 @@ fn every_mutant_of_a_profile_is_found() {
 }
 
 #[test]
-fn the_page_on_reliability_says_how_many_configurations_and_mutants_of_each_there_are() {
+fn the_page_on_testing_says_how_many_configurations_and_mutants_of_each_there_are() {
     use {chain::catalogue as chains, profile::catalogue as profiles, sink::catalogue as sinks};
     let (configurations, mutants) = (chains::configurations(), chains::mutants());
     assert_said("chains", configurations.len(), mutants.len());
