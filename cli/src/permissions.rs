@@ -1,5 +1,5 @@
-//! Permissions that a ServiceAccount needs, so that the controller can act as it for Runnables. docs/concepts/security.md lists
-//! the requests that the controller makes as the account.
+//! Permissions that a ServiceAccount needs, so that the controller can act as it for Runnables.
+//! docs/concepts/security.md lists the requests that the controller makes as the account.
 
 pub(crate) mod manifest;
 pub(crate) mod resource;

@@ -1,8 +1,8 @@
 //! The resources of the API group `carto.run`, which users of Cartouche write and read.
 //!
 //! The types are the source of everything generated from them: the `CustomResourceDefinition`s in `config/crd` and
-//! the API reference in `docs/reference/api.md` (`cargo generate`). A manifest written for Cartographer's Runnable is valid
-//! here unchanged.
+//! the API reference in `docs/reference/api.md` (`cargo generate`). A manifest written for Cartographer's Runnable is
+//! valid here unchanged.
 
 mod approval;
 mod breaker;

@@ -39,7 +39,7 @@ pub(super) fn patch_of_the_list() -> Result<String> {
     Ok(steps)
 }
 
-/// Returns the commands with which the page of operations removes everything, each as its words after
+/// Returns the commands with which the page of upgrades removes everything, each as its words after
 /// `kubectl`.
 pub(super) fn uninstall() -> Result<Vec<Vec<String>>> {
     let text = page("docs/how-to/upgrade-and-uninstall.md")?;
