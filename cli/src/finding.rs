@@ -7,8 +7,6 @@ mod text;
 
 use std::collections::BTreeMap;
 
-use clap::{ValueEnum, builder::PossibleValue};
-
 use crate::source::{Document, SourceSpan};
 
 /// Severity of a finding.
@@ -33,60 +31,121 @@ impl Severity {
 }
 
 /// Kind of fault: the identifier that machines read, documented in `docs/reference/command.md`, and its description.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(clippy::enum_variant_names, reason = "a healthRule is called so")]
 pub(crate) enum Rule {
-    #[value(help = "the file is no valid YAML")]
+    /// The file is no valid YAML.
     Yaml,
-    #[value(help = "a document is no Kubernetes object")]
+    /// A document is no Kubernetes object.
     Manifest,
-    #[value(help = "a field is unknown, or one that is required is missing")]
+    /// A field is unknown, or one that is required is missing.
     Field,
-    #[value(name = "type", help = "a value has the wrong type, or is not allowed")]
+    /// A value has the wrong type, or is not allowed.
     FieldType,
-    #[value(help = "a tag cannot be read")]
+    /// A tag cannot be read.
     Tag,
-    #[value(help = "a template cannot be used")]
+    /// A template cannot be used.
     Template,
-    #[value(help = "an output cannot be read from a run, or written where it is to go")]
+    /// An output cannot be read from a run, or written where it is to go.
     Output,
-    #[value(help = "a healthRule cannot be used")]
+    /// A `healthRule` cannot be used.
     HealthRule,
-    #[value(help = "an inputSchema cannot be used")]
+    /// An `inputSchema` cannot be used.
     InputSchema,
-    #[value(help = "the kind of the run does not exist, or cannot be a run")]
+    /// The kind of the run does not exist, or cannot be a run.
     Kind,
-    #[value(help = "a name or a label is not allowed")]
+    /// A name or a label is not allowed.
     Name,
-    #[value(help = "an input of a Runnable does not fit the inputSchema of its template")]
+    /// An input of a Runnable does not fit the `inputSchema` of its template.
     Input,
-    #[value(help = "a Runnable does not give what its template reads")]
+    /// A Runnable does not give what its template reads.
     Value,
-    #[value(help = "a Runnable names a template that is not there")]
+    /// A Runnable names a template that is not there.
     Reference,
-    #[value(help = "a selector does not pick one object")]
+    /// A selector does not pick one object.
     Selector,
-    #[value(help = "an input cannot be taken from a ConfigMap or a Secret")]
+    /// An input cannot be taken from a `ConfigMap` or a Secret.
     Source,
-    #[value(help = "a ClusterRunProfile cannot be used, or does not fit a run")]
+    /// A `ClusterRunProfile` cannot be used, or does not fit a run.
     Profile,
-    #[value(help = "it works, but hardly as its author expects")]
+    /// It works, but hardly as its author expects.
     Surprise,
-    #[value(help = "something could not be checked")]
+    /// Something could not be checked.
     Unchecked,
 }
 
 impl Rule {
-    pub(crate) fn id(self) -> String {
-        let value = self.to_possible_value();
-        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    /// All rules, in the order in which SARIF lists them.
+    pub(crate) const ALL: [Self; 19] = [
+        Self::Yaml,
+        Self::Manifest,
+        Self::Field,
+        Self::FieldType,
+        Self::Tag,
+        Self::Template,
+        Self::Output,
+        Self::HealthRule,
+        Self::InputSchema,
+        Self::Kind,
+        Self::Name,
+        Self::Input,
+        Self::Value,
+        Self::Reference,
+        Self::Selector,
+        Self::Source,
+        Self::Profile,
+        Self::Surprise,
+        Self::Unchecked,
+    ];
+
+    /// Returns the identifier.
+    pub(crate) fn id(self) -> &'static str {
+        match self {
+            Self::Yaml => "yaml",
+            Self::Manifest => "manifest",
+            Self::Field => "field",
+            Self::FieldType => "type",
+            Self::Tag => "tag",
+            Self::Template => "template",
+            Self::Output => "output",
+            Self::HealthRule => "health-rule",
+            Self::InputSchema => "input-schema",
+            Self::Kind => "kind",
+            Self::Name => "name",
+            Self::Input => "input",
+            Self::Value => "value",
+            Self::Reference => "reference",
+            Self::Selector => "selector",
+            Self::Source => "source",
+            Self::Profile => "profile",
+            Self::Surprise => "surprise",
+            Self::Unchecked => "unchecked",
+        }
     }
 
-    /// Returns the description of the rule.
-    pub(crate) fn description(self) -> String {
-        let value = self.to_possible_value();
-        let help = value.as_ref().and_then(PossibleValue::get_help);
-        help.map_or_else(String::new, ToString::to_string)
+    /// Returns the description.
+    pub(crate) fn description(self) -> &'static str {
+        match self {
+            Self::Yaml => "the file is no valid YAML",
+            Self::Manifest => "a document is no Kubernetes object",
+            Self::Field => "a field is unknown, or one that is required is missing",
+            Self::FieldType => "a value has the wrong type, or is not allowed",
+            Self::Tag => "a tag cannot be read",
+            Self::Template => "a template cannot be used",
+            Self::Output => "an output cannot be read from a run, or written where it is to go",
+            Self::HealthRule => "a healthRule cannot be used",
+            Self::InputSchema => "an inputSchema cannot be used",
+            Self::Kind => "the kind of the run does not exist, or cannot be a run",
+            Self::Name => "a name or a label is not allowed",
+            Self::Input => "an input of a Runnable does not fit the inputSchema of its template",
+            Self::Value => "a Runnable does not give what its template reads",
+            Self::Reference => "a Runnable names a template that is not there",
+            Self::Selector => "a selector does not pick one object",
+            Self::Source => "an input cannot be taken from a ConfigMap or a Secret",
+            Self::Profile => "a ClusterRunProfile cannot be used, or does not fit a run",
+            Self::Surprise => "it works, but hardly as its author expects",
+            Self::Unchecked => "something could not be checked",
+        }
     }
 }
 

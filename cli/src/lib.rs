@@ -20,6 +20,7 @@ mod objects;
 mod outcome;
 mod permissions;
 mod profile_file;
+mod remark;
 mod render;
 mod schema;
 mod source;
@@ -43,6 +44,7 @@ use outcome::{FAILED, Outcome};
 
 /// Runs the command with the given command line, which begins with the program's name.
 pub fn main_from(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    remark::listen(outcome::note);
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let name = called_as(arguments.first().map(OsString::as_os_str));
     match completion::answer(&arguments, || command_line::named(name)) {

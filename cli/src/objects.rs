@@ -12,9 +12,8 @@ use cartouche_crds::Selector;
 use serde_json::Value;
 
 use crate::{
-    finding::{Finding, Rule, report},
+    finding::{Finding, Rule},
     manifests,
-    outcome::{FAILED, Outcome},
     source::{Document, SourceSpan},
     unrendered,
 };
@@ -106,17 +105,6 @@ impl Objects {
             Some(unreadable) => unreadable.as_error(),
             None => error,
         })
-    }
-
-    /// Adds the findings about unreadable files to the outcome of a command on these objects, which then counts as
-    /// failed.
-    pub(crate) fn without_unreadable(&self, mut outcome: Outcome) -> Outcome {
-        if !self.findings.is_empty() {
-            let findings = report::in_order(self.findings.clone());
-            outcome.err += &report::write(&findings, report::Format::Text);
-            outcome.code = FAILED;
-        }
-        outcome
     }
 
     /// Adds objects of any kind that are there only to be selected.

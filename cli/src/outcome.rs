@@ -9,7 +9,7 @@ use anstyle::{AnsiColor, Style};
 use anyhow::anyhow;
 use cartouche_protocol::diagnosis::Diagnosis;
 
-use crate::foreign;
+use crate::{finding::report, foreign, objects::Objects};
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const HINT: Style = AnsiColor::Cyan.on_default().bold();
@@ -64,6 +64,17 @@ impl Outcome {
             code: FAILED,
             ..Self::default()
         }
+    }
+
+    /// Adds the findings about unreadable files to the outcome of a command on these objects, which then counts as
+    /// failed.
+    pub(crate) fn with_unreadable(mut self, objects: &Objects) -> Self {
+        if !objects.findings.is_empty() {
+            let findings = report::in_order(objects.findings.clone());
+            self.err += &report::write(&findings, report::Format::Text);
+            self.code = FAILED;
+        }
+        self
     }
 
     /// Prints the output. A reader that went away (`| head`) is no error.

@@ -197,6 +197,7 @@ pub const OFFLINE: &[&str] = &[
     "outcome",
     "permissions",
     "profile_file",
+    "remark",
     "render",
     "schema",
     "source",

@@ -6,7 +6,8 @@ use clap::Args;
 use crate::{
     cluster::{Cluster, ClusterArgs, Denied, as_json},
     files::FileArgs,
-    input_schema::explain::{self, ExplainFormat, explain},
+    input_schema::explain::{ExplainFormat, Explanation, explain, explain_one},
+    objects::Objects,
     outcome::Outcome,
 };
 
@@ -48,7 +49,16 @@ impl ExplainArgs {
 /// Explains a template in files, without a cluster.
 pub(crate) fn from_files(args: &ExplainArgs) -> anyhow::Result<Outcome> {
     let names = (args.template.as_deref(), args.input.as_deref());
-    explain::from_files(&args.files.files, names, args.output)
+    let objects = Objects::load_rest(&args.files.files)?;
+    let explanation = objects.or_unreadable(explain_one(&objects, names, args.output))?;
+    Ok(outcome(explanation).with_unreadable(&objects))
+}
+
+fn outcome(explanation: Explanation) -> Outcome {
+    Outcome {
+        err: explanation.warning.unwrap_or_default(),
+        ..Outcome::good(explanation.text)
+    }
 }
 
 pub(crate) async fn execute(args: &ExplainArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
@@ -65,5 +75,5 @@ pub(crate) async fn execute(args: &ExplainArgs, cluster: &Cluster) -> anyhow::Re
             "there is no ClusterRunTemplate {name}\nhint: kubectl get clusterruntemplates lists them"
         );
     };
-    explain(&as_json(&template)?, args.input.as_deref(), args.output)
+    explain(&as_json(&template)?, args.input.as_deref(), args.output).map(outcome)
 }

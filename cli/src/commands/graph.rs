@@ -82,7 +82,7 @@ pub(crate) fn from_files(args: &GraphArgs) -> anyhow::Result<Outcome> {
         runnables.push(runnable);
     }
     let outcome = written(args, namespace, &runnables, &BTreeMap::new())?;
-    Ok(objects.without_unreadable(outcome))
+    Ok(outcome.with_unreadable(&objects))
 }
 
 pub(crate) async fn execute(args: &GraphArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {

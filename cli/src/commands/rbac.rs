@@ -129,7 +129,7 @@ impl RbacArgs {
 pub(crate) fn from_files(args: &RbacArgs) -> anyhow::Result<Outcome> {
     let (asked, objects) = Asked::from_files(args)?;
     let outcome = objects.or_unreadable(of_objects(args, asked, &objects))?;
-    Ok(objects.without_unreadable(outcome))
+    Ok(outcome.with_unreadable(&objects))
 }
 
 fn of_objects(args: &RbacArgs, asked: Asked, objects: &Objects) -> anyhow::Result<Outcome> {

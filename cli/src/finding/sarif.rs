@@ -1,13 +1,12 @@
 //! Findings as SARIF, the format of code scanning tools.
 
-use clap::ValueEnum as _;
 use serde_json::{Value, json};
 
 use super::{Finding, Rule, listed::LeftOut};
 use crate::source::SourceSpan;
 
 pub(super) fn document(findings: &[&Finding], left_out: &[LeftOut<'_>]) -> Value {
-    let rules = Rule::value_variants()
+    let rules = Rule::ALL
         .iter()
         .map(|rule| json!({ "id": rule.id(), "shortDescription": { "text": rule.description() } }));
     let mut document = json!({

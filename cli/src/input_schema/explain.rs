@@ -6,7 +6,7 @@ use cartouche_language::{
     syntax::{self, PathStep, To},
 };
 use cartouche_templating::{Mounted, mounted};
-use std::{fmt::Write as _, path::PathBuf};
+use std::fmt::Write as _;
 
 use anyhow::{anyhow, bail};
 use cartouche_templating::Template;
@@ -17,7 +17,6 @@ use crate::{
     foreign::in_lines,
     input_schema,
     objects::Objects,
-    outcome::Outcome,
     schema::{Member, Schema},
     source::Document,
 };
@@ -31,22 +30,20 @@ pub(crate) enum ExplainFormat {
     Json,
 }
 
-/// Explains the template in files. If they hold one template, the only word may be the input.
-pub(crate) fn from_files(
-    files: &[PathBuf],
-    (template, input): (Option<&str>, Option<&str>),
-    format: ExplainFormat,
-) -> anyhow::Result<Outcome> {
-    let objects = Objects::load_rest(files)?;
-    let outcome = objects.or_unreadable(of_objects(&objects, (template, input), format))?;
-    Ok(objects.without_unreadable(outcome))
+/// Explanation of a template, or of one of its inputs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Explanation {
+    pub(crate) text: String,
+    /// Warning that the template cannot be used.
+    pub(crate) warning: Option<String>,
 }
 
-fn of_objects(
+/// Explains the template among some objects. If there is one template, the only word may be the input.
+pub(crate) fn explain_one(
     objects: &Objects,
     (template, input): (Option<&str>, Option<&str>),
     format: ExplainFormat,
-) -> anyhow::Result<Outcome> {
+) -> anyhow::Result<Explanation> {
     let find = |name: &str| objects.templates.iter().find(|one| one.name() == name);
     let names = || objects.templates.iter().map(Document::name);
     let (template, input) = match (objects.templates.as_slice(), template) {
@@ -68,11 +65,12 @@ fn of_objects(
     explain(&template.value, input, format)
 }
 
+/// Explains a template as the API server holds it.
 pub(crate) fn explain(
     template: &Value,
     input: Option<&str>,
     format: ExplainFormat,
-) -> anyhow::Result<Outcome> {
+) -> anyhow::Result<Explanation> {
     let name = template.pointer("/metadata/name").and_then(Value::as_str);
     let name = name.unwrap_or_default();
     let Some(root) = Schema::new(template, "/spec/inputSchema").filter(|root| root.is_object())
@@ -84,7 +82,10 @@ pub(crate) fn explain(
         Some(path) => find(root, path, name)?,
     };
     if format == ExplainFormat::Json {
-        return Ok(Outcome::good(format!("{:#}\n", schema.node())));
+        return Ok(Explanation {
+            text: format!("{:#}\n", schema.node()),
+            warning: None,
+        });
     }
     let mut out = format!("TEMPLATE: {name}\n");
     if let Some(path) = input {
@@ -111,10 +112,9 @@ pub(crate) fn explain(
     if input.is_none() {
         out.push_str(&making(template));
     }
-    let outcome = Outcome::good(in_lines(&out));
-    Ok(match warning(template) {
-        Some(err) => Outcome { err, ..outcome },
-        None => outcome,
+    Ok(Explanation {
+        text: in_lines(&out),
+        warning: warning(template),
     })
 }
 
@@ -309,7 +309,7 @@ fn indented(text: &str, by: usize) -> String {
 }
 
 /// Explains a template without a schema: the inputs that its tags read are the best that is known.
-fn undeclared(template: &Value, name: &str) -> Outcome {
+fn undeclared(template: &Value, name: &str) -> Explanation {
     let mut read = Vec::new();
     let body = template.pointer("/spec/template").unwrap_or(&Value::Null);
     collect(body, &mut read);
@@ -327,7 +327,10 @@ fn undeclared(template: &Value, name: &str) -> Outcome {
         }
     }
     out.push_str(&making(template));
-    Outcome::good(in_lines(&out))
+    Explanation {
+        text: in_lines(&out),
+        warning: None,
+    }
 }
 
 fn collect(value: &Value, read: &mut Vec<String>) {

@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context as _, bail};
 
 use super::shown_path;
-use crate::outcome;
+use crate::remark;
 
 const GIT: &str = ".git";
 
@@ -68,7 +68,7 @@ impl Boundary {
     }
 
     /// Returns true if a folder found in another one is entered: not if it is a link back to one above it, nor if it
-    /// leads out, as the links of Bazel and Nix to their build results do. The latter is noted on standard error.
+    /// leads out, as the links of Bazel and Nix to their build results do. The latter is a remark.
     pub(crate) fn enters(&self, folder: &Path) -> anyhow::Result<bool> {
         if !folder.is_symlink() {
             return Ok(true);
@@ -76,7 +76,7 @@ impl Boundary {
         if let Err(out) = self.check_found(folder) {
             let out = out.to_string();
             let first = out.lines().next().unwrap_or_default();
-            outcome::note(&format!("{first}: it is passed over"))?;
+            remark::send(&format!("{first}: it is passed over"))?;
             return Ok(false);
         }
         let to = folder.canonicalize()?;

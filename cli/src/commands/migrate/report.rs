@@ -77,7 +77,7 @@ pub(super) fn of_files(paths: &[PathBuf], format: ReportFormat) -> anyhow::Resul
     if entries.is_empty() && objects.is_whole() {
         bail!("there are no objects of carto.run in these files");
     }
-    Ok(objects.without_unreadable(report(&entries, format)))
+    Ok(report(&entries, format).with_unreadable(&objects))
 }
 
 pub(super) fn report(entries: &[ObjectRemarks], format: ReportFormat) -> Outcome {
