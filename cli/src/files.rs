@@ -2,9 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use cartouche_authoring::manifests::STANDARD_INPUT;
 use clap::Args;
-
-use crate::manifests::STANDARD_INPUT;
 
 /// Files by an option, as kubectl takes them. Each command that takes files takes them in the place of names as well.
 #[derive(Args, Clone, Debug, Default)]

@@ -1,9 +1,8 @@
 //! Output as text for people, or as JSON or YAML for programs.
 
+use cartouche_authoring::yaml;
 use clap::ValueEnum;
 use serde::Serialize;
-
-use crate::yaml;
 
 /// Format of the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -1,35 +1,16 @@
 //! The `cartouche` command: renders, checks and tests templates without a cluster, and explains Runnables on one.
 //!
 //! It is built on the code that the controller runs: `cartouche-templating` renders and judges; the controller's
-//! ledger and report give the status of a Runnable.
+//! ledger and report give the status of a Runnable. Everything that needs no cluster is in `cartouche-authoring`.
 
 mod cluster;
 mod command_line;
 mod commands;
 mod completion;
 mod files;
-mod finding;
-mod foreign;
 mod format;
-mod graph;
-mod input_schema;
-mod inputs_from;
 mod live;
-mod manifests;
-mod objects;
 mod outcome;
-mod permissions;
-mod profile_file;
-mod remark;
-mod render;
-mod schema;
-mod source;
-mod starter;
-mod template_file;
-mod template_test;
-mod unrendered;
-mod validate;
-mod yaml;
 
 use std::{
     ffi::{OsStr, OsString},
@@ -44,7 +25,7 @@ use outcome::{FAILED, Outcome};
 
 /// Runs the command with the given command line, which begins with the program's name.
 pub fn main_from(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    remark::listen(outcome::note);
+    cartouche_authoring::remark::listen(outcome::note);
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let name = called_as(arguments.first().map(OsString::as_os_str));
     match completion::answer(&arguments, || command_line::named(name)) {
@@ -92,5 +73,5 @@ fn called_as(program: Option<&OsStr>) -> &'static str {
 /// that compares it with kubectl.
 #[doc(hidden)]
 pub fn documents_of(text: &str) -> Result<Vec<serde_json::Value>, String> {
-    source::values(text)
+    cartouche_authoring::source::values(text)
 }

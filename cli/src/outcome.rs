@@ -7,9 +7,8 @@ use std::{
 
 use anstyle::{AnsiColor, Style};
 use anyhow::anyhow;
+use cartouche_authoring::{finding::report, foreign, objects::Objects};
 use cartouche_protocol::diagnosis::Diagnosis;
-
-use crate::{finding::report, foreign, objects::Objects};
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const HINT: Style = AnsiColor::Cyan.on_default().bold();

@@ -8,6 +8,7 @@ mod write;
 use std::{collections::BTreeSet, fmt::Write as _};
 
 use anyhow::{anyhow, bail};
+use cartouche_authoring::foreign::in_one_line;
 use cartouche_crds::{Approval, MAX_REASON, Rejection, Runnable};
 use clap::Args;
 use kube::ResourceExt;
@@ -15,7 +16,6 @@ use kube::ResourceExt;
 use crate::{
     cluster::{Cluster, ClusterArgs, Denied},
     commands::{diff::Comparison, many},
-    foreign::in_one_line,
     format::Format,
     live::{
         newer_release, pending,

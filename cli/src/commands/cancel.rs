@@ -1,6 +1,7 @@
 //! `cartouche cancel`.
 
 use anyhow::{anyhow, bail};
+use cartouche_authoring::foreign::in_one_line;
 use cartouche_crds::{Cancellation, ClusterRunTemplate, Runnable};
 use cartouche_engines::kinds::{Standing, StopRequest, asked_to_stop, queue_of, standing};
 use cartouche_protocol::ledger::RunState;
@@ -18,7 +19,6 @@ use crate::outcome::Outcome;
 use crate::{
     cluster::{CLIENT, Cluster, ClusterArgs, Denied, first_line, within},
     commands::many::{self, Deed, ManyArgs, Plan},
-    foreign::in_one_line,
     live::{
         place::Place,
         requests,

@@ -7,20 +7,18 @@ mod unread;
 use std::{fmt::Write as _, path::PathBuf};
 
 use anyhow::bail;
+use cartouche_authoring::{finding::report, objects::Objects, validate::keys};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use crate::{
     cluster::{Cluster, ClusterArgs},
     files::FileArgs,
-    finding::report,
     live::{
         prospect::{self, Edited, Prospect},
         selection::plain,
     },
-    objects::Objects,
     outcome::{FAILED, FOUND, GOOD, Outcome},
-    validate::keys,
 };
 
 pub(crate) use comparison::Comparison;

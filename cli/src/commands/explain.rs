@@ -1,13 +1,15 @@
 //! `cartouche explain`.
 
 use anyhow::{anyhow, bail};
+use cartouche_authoring::{
+    input_schema::explain::{ExplainFormat, Explanation, explain, explain_one},
+    objects::Objects,
+};
 use clap::Args;
 
 use crate::{
     cluster::{Cluster, ClusterArgs, Denied, as_json},
     files::FileArgs,
-    input_schema::explain::{ExplainFormat, Explanation, explain, explain_one},
-    objects::Objects,
     outcome::Outcome,
 };
 

@@ -4,6 +4,7 @@ mod watch;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::bail;
+use cartouche_authoring::{foreign::in_one_line, yaml};
 use cartouche_crds::{GROUP, Runnable, RunnableStatus};
 use cartouche_protocol::{category::Category, conditions::READY};
 use clap::{Args, ValueEnum};
@@ -15,14 +16,12 @@ use crate::outcome::Outcome;
 use crate::{
     cluster::{Cluster, ClusterArgs, as_json, within},
     commands::outputs::plain,
-    foreign::in_one_line,
     live::{
         age, newer_release,
         runs::{self, LedgerRun},
         selection::SelectionArgs,
         table, written,
     },
-    yaml,
 };
 
 /// List Runnables with their run, result and outputs

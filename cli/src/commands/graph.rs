@@ -3,6 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, anyhow};
+use cartouche_authoring::{
+    graph::{self, Graph, Id, Known},
+    objects::{DEFAULT_NAMESPACE, Objects},
+};
 use cartouche_crds::Runnable;
 use cartouche_language::suggestion;
 use clap::{Args, ValueEnum};
@@ -10,9 +14,7 @@ use clap::{Args, ValueEnum};
 use crate::{
     cluster::{Cluster, ClusterArgs},
     files::FileArgs,
-    graph::{self, Graph, Id, Known},
     live::selection::plain,
-    objects::{DEFAULT_NAMESPACE, Objects},
     outcome::{FOUND, GOOD, Outcome},
 };
 

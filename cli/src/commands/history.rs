@@ -1,5 +1,6 @@
 //! `cartouche history`.
 
+use cartouche_authoring::foreign::in_one_line;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
@@ -7,7 +8,6 @@ use crate::outcome::Outcome;
 use crate::{
     cluster::{Cluster, ClusterArgs},
     commands::get::{colour, short_hash},
-    foreign::in_one_line,
     live::{
         age, requests,
         runs::{self, LedgerRun},

@@ -6,12 +6,9 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use clap::Args;
-
-use crate::{
+use cartouche_authoring::{
     manifests::{Boundary, STANDARD_INPUT},
     objects::DEFAULT_NAMESPACE,
-    outcome::Outcome,
     permissions::Account,
     starter::{self, StarterFile, StarterKind},
     template_test::{
@@ -19,6 +16,9 @@ use crate::{
         perform::{Mode, perform},
     },
 };
+use clap::Args;
+
+use crate::outcome::Outcome;
 
 /// Write a first template with its Runnable, account and test
 #[derive(Args, Debug)]

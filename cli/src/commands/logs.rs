@@ -7,6 +7,7 @@ mod pods;
 use std::{collections::BTreeSet, fmt::Write as _};
 
 use anyhow::bail;
+use cartouche_authoring::foreign::{in_lines, in_one_line};
 use cartouche_language::suggestion;
 use cartouche_protocol::ledger::RunState;
 use clap::Args;
@@ -16,7 +17,6 @@ use kube::{Api, ResourceExt as _, api::LogParams};
 use crate::outcome::{FOUND, Outcome};
 use crate::{
     cluster::{Cluster, ClusterArgs, within},
-    foreign::{in_lines, in_one_line},
     live::{
         events,
         pod_waiting::{PodWaiting, pod_waiting},

@@ -2,6 +2,7 @@
 
 mod variable;
 
+use cartouche_authoring::{foreign::in_one_line, yaml};
 use cartouche_language::suggestion;
 use std::{
     collections::BTreeMap,
@@ -16,10 +17,8 @@ use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, ClusterArgs};
 use crate::{
-    foreign::in_one_line,
     live::written,
     outcome::{FOUND, Outcome},
-    yaml,
 };
 
 /// Print the outputs of a Runnable, for scripts

@@ -7,6 +7,17 @@ mod parts;
 use std::{collections::HashMap, fmt::Write as _, path::PathBuf};
 
 use anyhow::bail;
+use cartouche_authoring::{
+    objects::Objects,
+    permissions::{
+        self, Account, Rule, manifest,
+        resource::{Resource, group_of, without_cluster},
+        role_name,
+    },
+    schema::catalog::Catalog,
+    source::Document,
+    yaml,
+};
 use cartouche_protocol::permissions::Need;
 use clap::{Args, ValueEnum};
 use k8s_openapi::api::core::v1::ServiceAccount;
@@ -16,16 +27,7 @@ use serde_json::{Value, json};
 use crate::{
     cluster::{Cluster, ClusterArgs, within},
     files::FileArgs,
-    objects::Objects,
     outcome::{FAILED, FOUND, Outcome},
-    permissions::{
-        self, Account, Rule, manifest,
-        resource::{Resource, group_of, without_cluster},
-        role_name,
-    },
-    schema::catalog::Catalog,
-    source::Document,
-    yaml,
 };
 use asked::Asked;
 

@@ -5,28 +5,30 @@ mod profile;
 use std::path::PathBuf;
 
 use anyhow::bail;
+use cartouche_authoring::{
+    finding::{Finding, Rule, Severity, report},
+    inputs_from::{self, Absent, Given},
+    objects::{self, DEFAULT_NAMESPACE, Objects, Selected},
+    render::{
+        PLACEHOLDER_UID, Run, Subject,
+        explain::{self, Files, Origin},
+        placeholders, prepared,
+        profiles::With,
+        run,
+    },
+    source::Document,
+    template_file, validate, yaml,
+};
 use cartouche_protocol::{ledger::Due, profiles::Labels};
 use cartouche_templating::Template;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use crate::render::{
-    PLACEHOLDER_UID, Run, Subject,
-    explain::{self, Files, Origin},
-    placeholders, prepared,
-    profiles::With,
-    run,
-};
 use crate::{
     cluster::{self, Cluster, ClusterArgs},
     files::FileArgs,
-    finding::{Finding, Rule, Severity, report},
-    inputs_from::{self, Absent, Given},
     live::prospect::{self, Edited},
-    objects::{self, DEFAULT_NAMESPACE, Objects, Selected},
     outcome::Outcome,
-    source::Document,
-    template_file, validate, yaml,
 };
 
 /// Show what the controller would create

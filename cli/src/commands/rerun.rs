@@ -1,6 +1,7 @@
 //! `cartouche rerun`.
 
 use anyhow::bail;
+use cartouche_authoring::foreign::in_one_line;
 use cartouche_crds::{
     RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RETRY_NOW_ANNOTATION, RerunRequest, RunPhase,
     Runnable,
@@ -22,7 +23,6 @@ use serde_json::json;
 
 use crate::cluster::{CLIENT, Cluster, ClusterArgs, within};
 use crate::commands::many::{self, Deed, ManyArgs, Plan};
-use crate::foreign::in_one_line;
 use crate::live::{place::Place, runs};
 use crate::outcome::Outcome;
 

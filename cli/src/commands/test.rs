@@ -8,15 +8,17 @@ use std::{
 
 use anstyle::{AnsiColor, Style};
 use anyhow::bail;
+use cartouche_authoring::{
+    foreign::{in_lines, in_one_line},
+    manifests::replace,
+    template_test::{
+        Case, find, junit,
+        perform::{Difference, Mode, perform},
+    },
+};
 use clap::Args;
 
-use crate::foreign::{in_lines, in_one_line};
-use crate::manifests::replace;
 use crate::outcome::{FOUND, GOOD, Outcome};
-use crate::template_test::{
-    Case, find, junit,
-    perform::{Difference, Mode, perform},
-};
 
 const PASSED: Style = AnsiColor::Green.on_default();
 const FAILED: Style = AnsiColor::Red.on_default().bold();

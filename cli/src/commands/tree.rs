@@ -2,6 +2,10 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
+use cartouche_authoring::{
+    foreign::in_one_line,
+    graph::{self, Edge},
+};
 use cartouche_crds::{ClusterRunTemplate, Runnable, Selector, SensitiveOutput, SinkStatus};
 use clap::Args;
 use kube::ResourceExt as _;
@@ -12,9 +16,7 @@ use crate::outcome::Outcome;
 use crate::{
     cluster::{Cluster, ClusterArgs, seen, wanted_labels},
     commands::get::{colour, ready},
-    foreign::in_one_line,
     format::Format,
-    graph::{self, Edge},
     live::{
         runs::{self, LedgerRun},
         written,

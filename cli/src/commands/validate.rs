@@ -3,19 +3,21 @@
 use std::{collections::BTreeSet, path::PathBuf};
 
 use anyhow::anyhow;
-use cartouche_language::syntax;
-use clap::Args;
-
-use crate::validate::{Knowledge, nothing_to_check, validate};
-use crate::{
-    cluster::{self, Cluster, ClusterArgs},
-    files::FileArgs,
+use cartouche_authoring::{
     finding::{Finding, Severity, report},
     foreign::in_lines,
     objects::{self, Objects, Selected},
-    outcome::{FOUND, GOOD, Outcome, print_error},
     schema::{catalog::Catalog, from_files},
     source::Document,
+    validate::{Knowledge, nothing_to_check, validate},
+};
+use cartouche_language::syntax;
+use clap::Args;
+
+use crate::{
+    cluster::{self, Cluster, ClusterArgs},
+    files::FileArgs,
+    outcome::{FOUND, GOOD, Outcome, print_error},
 };
 
 /// Value of `--schemas` that stands for the live cluster.

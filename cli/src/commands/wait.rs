@@ -2,6 +2,7 @@
 
 use std::{str::FromStr, time::Duration};
 
+use cartouche_authoring::foreign::in_one_line;
 use cartouche_crds::{PendingRun, Runnable};
 use cartouche_protocol::{
     category::Category,
@@ -19,7 +20,6 @@ use crate::{
         get::ready,
         outputs::{plain, undeclared},
     },
-    foreign::in_one_line,
     live::{
         pending::{pending, waits_for_approval},
         runs::{condition, retry_scheduled},

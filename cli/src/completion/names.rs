@@ -6,16 +6,14 @@ use std::{
     time::{Duration, Instant},
 };
 
+use cartouche_authoring::foreign::in_one_line;
 use cartouche_crds::{ClusterRunTemplate, Runnable};
 use clap_complete::CompletionCandidate;
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use kube::{Api, Resource, ResourceExt, api::ListParams};
 use serde::de::DeserializeOwned;
 
-use crate::{
-    cluster::{self, Cluster, ClusterArgs},
-    foreign::in_one_line,
-};
+use crate::cluster::{self, Cluster, ClusterArgs};
 
 /// Longest wait; after it no further names are taken.
 const PATIENCE: Duration = Duration::from_secs(2);

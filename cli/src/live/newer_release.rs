@@ -1,12 +1,11 @@
 //! Notes on Runnables that a newer release serves: controllers of this release leave them alone.
 
+use cartouche_authoring::foreign::in_one_line;
 use cartouche_crds::Runnable;
 use cartouche_protocol::{
     newer_release::leaves_alone, reconcile_error::ReconcileError, told::Told,
 };
 use kube::ResourceExt as _;
-
-use crate::foreign::in_one_line;
 
 /// Returns the reason why controllers of this release leave the Runnable alone, or `None`.
 pub(crate) fn left_alone(runnable: &Runnable) -> Option<ReconcileError> {

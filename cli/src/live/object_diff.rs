@@ -6,16 +6,15 @@ pub(crate) mod pairs;
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use anstyle::{AnsiColor, Style};
-use cartouche_language::remove_own_labels;
-use cartouche_templating::{files_of_run, may_be_left_out};
-use serde::Serialize;
-use serde_json::Value;
-
-use crate::{
+use cartouche_authoring::{
     foreign::{in_lines, in_one_line},
     source::{self, Segment},
     yaml,
 };
+use cartouche_language::remove_own_labels;
+use cartouche_templating::{files_of_run, may_be_left_out};
+use serde::Serialize;
+use serde_json::Value;
 
 const REMOVED: Style = AnsiColor::Red.on_default();
 const ADDED: Style = AnsiColor::Green.on_default();

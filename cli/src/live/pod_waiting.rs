@@ -1,8 +1,7 @@
 //! The reason why a pod prints nothing yet.
 
+use cartouche_authoring::foreign::in_one_line;
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodStatus};
-
-use crate::foreign::in_one_line;
 
 /// Reason why a pod waits.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,6 +11,7 @@ use std::{
     fmt,
 };
 
+use cartouche_authoring::render::Run;
 use cartouche_crds::{ClusterRunTemplate, ProfileVersion, Runnable};
 use cartouche_protocol::{ledger::Due, reconcile_error::ReconcileError};
 use serde_json::Value;
@@ -18,7 +19,7 @@ use serde_json::Value;
 pub(crate) use edited::Edited;
 pub(crate) use read::{of_files, of_named, refreshed, with_template_of};
 
-use crate::{live::run_diff, render::Run};
+use crate::live::run_diff;
 
 /// Run of a Runnable as it is rendered now.
 pub(crate) struct Prospect {

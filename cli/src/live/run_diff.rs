@@ -5,6 +5,10 @@ mod put_back;
 
 use std::collections::HashSet;
 
+use cartouche_authoring::{
+    foreign::in_one_line,
+    source::{self, Segment},
+};
 use cartouche_crds::{
     INPUT_HASH_ANNOTATION, PROFILE_ANNOTATION, RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL,
 };
@@ -16,10 +20,6 @@ use serde_json::Value;
 use super::{
     managed_fields::owned,
     object_diff::{self, FieldChange, comparable},
-};
-use crate::{
-    foreign::in_one_line,
-    source::{self, Segment},
 };
 
 /// Most fields of a profile that are named.

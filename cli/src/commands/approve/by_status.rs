@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
+use cartouche_authoring::foreign::in_one_line;
 use cartouche_crds::{Approval, Runnable};
 use kube::ResourceExt as _;
 
@@ -13,7 +14,6 @@ use super::{
 };
 use crate::{
     cluster::{Cluster, as_json, first_line},
-    foreign::in_one_line,
     live::{object_diff, pending},
 };
 

@@ -1,6 +1,7 @@
 //! The run that waits for approval: only one that was shown and that the controller asks about as well.
 
 use anyhow::{anyhow, bail};
+use cartouche_authoring::foreign::in_one_line;
 use cartouche_crds::{
     APPROVED_ANNOTATION, Approval, ApprovalPolicy, REJECTED_ANNOTATION, Rejection, Runnable,
 };
@@ -13,7 +14,6 @@ use kube::ResourceExt as _;
 
 use crate::{
     commands::get::ready,
-    foreign::in_one_line,
     live::{pending, place::Place, prospect::Prospect},
 };
 

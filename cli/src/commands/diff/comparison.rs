@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::bail;
+use cartouche_authoring::foreign::in_one_line;
 use cartouche_crds::{PROFILE_ANNOTATION, Runnable};
 use cartouche_protocol::{
     ledger::{Due, RunState},
@@ -17,7 +18,6 @@ use serde_json::{Value, json};
 
 use crate::{
     cluster::{Cluster, Denied, first_line, within},
-    foreign::in_one_line,
     live::{
         object_diff,
         prospect::Prospect,

@@ -2,11 +2,10 @@
 
 use std::fmt::Write as _;
 
+use cartouche_authoring::foreign::{in_lines, in_one_line};
+
 use super::{Compared, comparison::Comparison};
-use crate::{
-    foreign::{in_lines, in_one_line},
-    live::prospect::OfSecrets,
-};
+use crate::live::prospect::OfSecrets;
 
 /// Bytes of a whole comment: GitHub takes 65,536 characters, and others no less.
 const MOST: usize = 60_000;

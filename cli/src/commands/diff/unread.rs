@@ -2,11 +2,11 @@
 //! file.
 
 use anyhow::anyhow;
+use cartouche_authoring::foreign::in_one_line;
 use cartouche_crds::Runnable;
 
 use crate::{
     cluster::{Cluster, Denied},
-    foreign::in_one_line,
     live::{pending, runs},
 };
 

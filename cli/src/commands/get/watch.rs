@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, mem, pin::pin};
 
 use anyhow::bail;
+use cartouche_authoring::{foreign::in_one_line, yaml};
 use cartouche_crds::Runnable;
 use futures::StreamExt as _;
 use kube::{
@@ -16,10 +17,8 @@ use kube::{
 use super::{AGE, GetArgs, Layout, ListFormat, name_line, nothing};
 use crate::{
     cluster::{Cluster, as_json, explained},
-    foreign::in_one_line,
     live::table::Columns,
     outcome::{Outcome, print, print_error},
-    yaml,
 };
 
 /// Prints the Runnables and then each change, until the reader or the user ends it.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::bail;
+use cartouche_authoring::foreign::in_one_line;
 use cartouche_crds::Runnable;
 use cartouche_protocol::{
     category::Category,
@@ -14,7 +15,6 @@ use tokio::time::Instant;
 
 use crate::{
     cluster::Cluster,
-    foreign::in_one_line,
     live::runs::{self, LedgerRun},
     outcome::print_error,
 };

@@ -7,6 +7,7 @@ use std::{
 };
 
 use anyhow::{anyhow, bail};
+use cartouche_authoring::foreign::in_lines;
 use cartouche_protocol::ledger::RunState;
 use futures::{AsyncBufReadExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::Pod;
@@ -20,7 +21,6 @@ use crate::{
         containers, has_begun, log_line, never_begun, pods::pods, statuses, unknown_container,
         waits, why_no_pod,
     },
-    foreign::in_lines,
     live::{
         pod_waiting::pod_waiting,
         runs::{self, LedgerRun},

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::{anyhow, bail};
+use cartouche_authoring::permissions::resource::group_of;
 use cartouche_engines::{
     Maker,
     kinds::{self, PodsOf},
@@ -17,7 +18,6 @@ use kube::{
 use crate::{
     cluster::{Cluster, within},
     live::runs::LedgerRun,
-    permissions::resource::group_of,
 };
 
 /// Returns the pods that a run made, of the first `most`; none for a run without a known object.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use cartouche_authoring::render::{self, Subject};
 use cartouche_crds::{ClusterRunTemplate, RUNNABLE_NAME_LABEL, Runnable};
 use cartouche_language::label_value;
 use cartouche_protocol::ledger::{Ledger, ListedRun, RunIdentity, rebuild};
@@ -9,11 +10,8 @@ use cartouche_templating::{Rendered, Template, contains};
 use kube::{ResourceExt as _, api::ListParams};
 use serde_json::Value;
 
+use crate::cluster::{Cluster, as_json, within};
 use crate::commands::migrate::remarks::{Level, Remark};
-use crate::{
-    cluster::{Cluster, as_json, within},
-    render::{self, Subject},
-};
 
 /// Returns what happens to the runs of one Runnable.
 pub(super) async fn of(

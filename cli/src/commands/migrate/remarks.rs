@@ -2,13 +2,12 @@
 
 mod pruned;
 
+use cartouche_authoring::schema::catalog::Catalog;
 use cartouche_crds::{ClusterRunTemplateSpec, GROUP};
 use cartouche_engines::kinds::{self, HealthFrom, KnownKind};
 use cartouche_language::{Consequence, MAX_LABEL, Root, Warning, WarningKind};
 use cartouche_templating::Template;
 use serde_json::Value;
-
-use crate::schema::catalog::Catalog;
 
 /// Action that a difference needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

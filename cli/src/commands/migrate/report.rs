@@ -4,20 +4,20 @@ use std::path::PathBuf;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::bail;
+use cartouche_authoring::{
+    foreign::in_one_line,
+    objects::{Objects, namespace_of},
+    render,
+    source::Document,
+    template_file,
+};
 use cartouche_language::{Diagnostic, DiagnosticKind};
 use cartouche_templating::Context;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::remarks::{self, Level, Remark};
-use crate::{
-    foreign::in_one_line,
-    objects::{Objects, namespace_of},
-    outcome::{FOUND, GOOD, Outcome},
-    render,
-    source::Document,
-    template_file,
-};
+use crate::outcome::{FOUND, GOOD, Outcome};
 
 /// The engine's word for a label of a run.
 const LABEL: &str = "a label";

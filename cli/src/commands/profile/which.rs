@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::anyhow;
+use cartouche_authoring::{foreign::in_one_line, render::profiles::best_rule};
 use cartouche_crds::{PROFILE_ANNOTATION, ProfileRequirement, Runnable};
 use cartouche_protocol::{
     diagnosis::{Diagnosis, Held, Unchosen},
@@ -16,11 +17,9 @@ use serde::Serialize;
 
 use crate::{
     cluster::{Cluster, ClusterArgs, Denied, first_line, lacks_templates_view},
-    foreign::in_one_line,
     format::Format,
     live::{profiles, selection::plain},
     outcome::{FAILED, FOUND, GOOD, Outcome},
-    render::profiles::best_rule,
 };
 
 /// Show the profile of the next run, and why it is chosen

@@ -1,5 +1,16 @@
 //! The templates and Runnables that a role is for.
 
+use cartouche_authoring::{
+    finding::Finding,
+    objects::Objects,
+    permissions::{
+        Account,
+        role_name::{Purpose, role_name},
+    },
+    source::Document,
+    template_file,
+    validate::{is_subdomain, policy},
+};
 use cartouche_language::suggestion;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,16 +30,7 @@ use kube::ResourceExt as _;
 use super::{RbacArgs, parts};
 use crate::{
     cluster::{Cluster, Denied, first_line},
-    finding::Finding,
     live::runs,
-    objects::Objects,
-    permissions::{
-        Account,
-        role_name::{Purpose, role_name},
-    },
-    source::Document,
-    template_file,
-    validate::{is_subdomain, policy},
 };
 
 /// Template that runs are made of.

@@ -3,6 +3,10 @@
 use std::fmt::Write as _;
 
 use anyhow::{Context as _, bail};
+use cartouche_authoring::{
+    permissions::{Account, Rule, resource::Resource},
+    yaml,
+};
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
 };
@@ -13,8 +17,6 @@ use super::{Part, RbacFormat, as_text};
 use crate::{
     cluster::{Cluster, within},
     outcome::{FOUND, GOOD, Outcome},
-    permissions::{Account, Rule, resource::Resource},
-    yaml,
 };
 
 /// Permission, and the answer of the API server.

@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::bail;
+use cartouche_authoring::{objects::Objects, permissions::Account};
 use cartouche_crds::Runnable;
 use kube::ResourceExt;
 
@@ -13,7 +14,7 @@ use super::{
     RbacArgs,
     asked::{Asked, is_file, refuse_no_name, runnables_in},
 };
-use crate::{cluster::Cluster, objects::Objects, permissions::Account};
+use crate::cluster::Cluster;
 
 impl RbacArgs {
     /// Returns true if the user asks for roles of several namespaces.

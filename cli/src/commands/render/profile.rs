@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use anyhow::bail;
+use cartouche_authoring::{
+    finding::Finding, objects::Objects, render::profiles, source::Document, template_file,
+};
 use cartouche_language::suggestion;
 use cartouche_protocol::profiles::{KnownProfile, Labels};
 
 use super::RenderArgs;
-use crate::{
-    finding::Finding, objects::Objects, render::profiles, source::Document, template_file,
-};
 
 /// Returns an error if the named profile is not among the files.
 pub(super) fn named(name: Option<&str>, objects: &Objects) -> anyhow::Result<()> {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use cartouche_authoring::foreign::in_one_line;
 use cartouche_crds::RunResult;
 use cartouche_engines::{PodsWords, masked};
 use cartouche_protocol::ledger::RunState;
@@ -12,7 +13,6 @@ use serde::Serialize;
 use crate::{
     cluster::{Cluster, within},
     commands::logs,
-    foreign::in_one_line,
     live::{
         prospect::{Prospect, is_rendered_now},
         runs::LedgerRun,

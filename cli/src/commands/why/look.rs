@@ -3,6 +3,7 @@
 
 mod bindings;
 
+use cartouche_authoring::objects::{GENERATED, generated};
 use cartouche_crds::Runnable;
 use cartouche_language::suggestion;
 use cartouche_protocol::{
@@ -16,7 +17,6 @@ use serde::de::DeserializeOwned;
 use crate::{
     cluster::{Cluster, within},
     commands::profile,
-    objects::{GENERATED, generated},
 };
 
 /// Facts that were found, and what follows from them.

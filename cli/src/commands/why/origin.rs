@@ -1,12 +1,13 @@
 //! The fields of a run that derive from the object that a Runnable selects.
 
+use cartouche_authoring::source;
 use cartouche_language::{
     Segment,
     syntax::{self, steps},
 };
 use serde_json::Value;
 
-use crate::{live::object_diff::FieldChange, source};
+use crate::live::object_diff::FieldChange;
 
 /// Texts of a template that derive from the selected object alone, with their paths in the run.
 pub(super) struct Origins {

@@ -1,5 +1,6 @@
 //! The retries of a failed run, as data.
 
+use cartouche_authoring::foreign::in_one_line;
 use cartouche_crds::{ClusterRunTemplate, Runnable};
 use cartouche_engines::kinds::{Standing, Works};
 use cartouche_protocol::{
@@ -9,7 +10,7 @@ use cartouche_protocol::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::Serialize;
 
-use crate::{foreign::in_one_line, live::runs};
+use crate::live::runs;
 
 /// State of the retries of a failed run.
 #[derive(Debug, PartialEq, Eq, Serialize)]

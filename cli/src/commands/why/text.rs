@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use cartouche_authoring::foreign::in_one_line;
 use cartouche_crds::RerunRequest;
 use cartouche_engines::Judged;
 use cartouche_protocol::{
@@ -22,7 +23,6 @@ use super::{
 };
 use crate::{
     commands::get::colour,
-    foreign::in_one_line,
     live::{
         age, object_diff, pending, requests,
         run_diff::RunDiff,

@@ -1,6 +1,8 @@
 //! Lines of two texts that differ.
 
-use crate::{live::object_diff::FieldChange, source::Segment};
+use cartouche_authoring::source::Segment;
+
+use crate::live::object_diff::FieldChange;
 
 /// Most pairs of lines that are compared. For longer texts, all lines between the first and the last difference are
 /// reported.

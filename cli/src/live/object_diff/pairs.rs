@@ -2,10 +2,9 @@
 
 use std::{borrow::Cow, collections::BTreeSet};
 
+use cartouche_authoring::source::Segment;
 use cartouche_engines::merge_keys;
 use serde_json::Value;
-
-use crate::source::Segment;
 
 /// Returns the positions in both lists that are compared. Elements with a merge key of pods are paired by it, unless
 /// their order differs.

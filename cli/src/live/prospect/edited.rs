@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
-use cartouche_crds::{ClusterRunTemplate, Runnable};
-use serde::de::DeserializeOwned;
-
-use crate::{
+use cartouche_authoring::{
     objects::{Objects, RUNNABLE, TEMPLATE},
     source::Document,
 };
+use cartouche_crds::{ClusterRunTemplate, Runnable};
+use serde::de::DeserializeOwned;
 
 /// Files that replace the live objects.
 #[derive(Default)]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cartouche_authoring::render::{self, Run, Subject, profiles::With};
 use cartouche_crds::{PinnedProfile, ProfileVersion};
 use cartouche_protocol::{
     diagnosis::{Diagnosis, Fault, Held, NotRefreshed},
@@ -10,11 +11,7 @@ use cartouche_protocol::{
     profiles::{KnownProfile, Profiles},
 };
 
-use crate::{
-    cluster::TEMPLATES_VIEW,
-    outcome::diagnosed,
-    render::{self, Run, Subject, profiles::With},
-};
+use crate::{cluster::TEMPLATES_VIEW, outcome::diagnosed};
 
 /// Message if the profile is unknown because of rules that select namespaces.
 const NO_NAMESPACE: &str = "with which profile it is made is not known, since you may not read the namespace, whose labels a rule selects: it is shown without one";

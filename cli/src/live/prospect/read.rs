@@ -1,6 +1,11 @@
 //! Reads all that a run is made of.
 
 use anyhow::{anyhow, bail};
+use cartouche_authoring::{
+    objects::{Objects, Selected},
+    render,
+    source::Document,
+};
 use cartouche_crds::{ClusterRunTemplate, PROFILE_REFRESH_ANNOTATION, Runnable};
 use serde_json::Value;
 
@@ -10,13 +15,7 @@ use super::{
     sources,
     state::State,
 };
-use crate::{
-    cluster::Cluster,
-    live::profiles,
-    objects::{Objects, Selected},
-    render,
-    source::Document,
-};
+use crate::{cluster::Cluster, live::profiles};
 
 /// Renders the live Runnable of a name, or an edited one in its place.
 pub(crate) async fn of_named(

@@ -6,6 +6,10 @@ use std::{
 };
 
 use anyhow::anyhow;
+use cartouche_authoring::{
+    inputs_from::object::{self, Unusable},
+    source::Document,
+};
 use cartouche_crds::{InputSource, Runnable};
 use cartouche_protocol::{
     diagnosis::{Diagnosis, Fault},
@@ -20,9 +24,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     cluster::{Cluster, within},
-    inputs_from::object::{self, Unusable},
     outcome::diagnosed,
-    source::Document,
 };
 
 /// Inputs, as far as they are known.

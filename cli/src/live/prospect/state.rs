@@ -1,5 +1,6 @@
 //! All that a run is made of, and the run rendered from it.
 
+use cartouche_authoring::render::{self, Subject, placeholders};
 use cartouche_crds::{ClusterRunTemplate, INPUT_HASH_ANNOTATION, ProfileRequirement, Runnable};
 use cartouche_engines::kinds;
 use cartouche_language::{HASH_VERSION, syntax};
@@ -20,10 +21,7 @@ use super::{
     marked,
     sources::Sources,
 };
-use crate::{
-    cluster::as_json,
-    render::{self, Subject, placeholders},
-};
+use crate::cluster::as_json;
 
 /// All that a run is made of.
 pub(super) struct State {

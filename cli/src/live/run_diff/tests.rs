@@ -1,10 +1,10 @@
+use cartouche_authoring::render::{Run, Subject, profiles::With, run_numbered};
 use cartouche_crds::{ClusterRunProfile, ClusterRunTemplateSpec};
 use cartouche_protocol::profiles::KnownProfile;
 use cartouche_templating::Template;
 use serde_json::json;
 
 use super::*;
-use crate::render::{Run, Subject, profiles::With, run_numbered};
 
 /// Returns a template that reads all facts unique to a run, and a value of its profile.
 fn template() -> ClusterRunTemplateSpec {

@@ -162,7 +162,10 @@ fn an_object_of_any_kind_is_known_by_the_path_of_its_revision() {
     let runs = crate::live::runs::runs(&app);
     let changes = between(&app, (&runs[1], None), (&runs[0], None));
     assert_eq!(changes[0].inputs, ["digest"]);
-    assert_eq!(crate::graph::edges(&app)[0].used.as_deref(), Some("main@2"));
+    assert_eq!(
+        cartouche_authoring::graph::edges(&app)[0].used.as_deref(),
+        Some("main@2")
+    );
 }
 
 /// Returns a Runnable with one input from a key of a `ConfigMap`, and one from an object found by labels.

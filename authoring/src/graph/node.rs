@@ -1,0 +1,157 @@
+//! The shown part of an object: its name and the state of a Runnable. No values.
+
+use cartouche_crds::Runnable;
+use cartouche_protocol::{
+    conditions::{READY, RUN_TEMPLATE_READY, TRUE, find},
+    sources::Seen,
+    status::blocking,
+    told::Told,
+};
+use serde_json::{Value, json};
+
+use super::Id;
+
+/// An object of a graph.
+#[derive(Clone, Debug)]
+pub struct Node {
+    pub id: Id,
+    pub known: Known,
+}
+
+/// Knowledge of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// A Runnable that was read.
+    Seen(Box<State>),
+    /// Only the name: objects that are no Runnables are not read.
+    Named,
+    /// The object does not exist, or is not among the files.
+    Absent,
+    /// The user may not read it.
+    NotVisible,
+    /// Not read, since there are too many.
+    NotLookedAt,
+}
+
+/// State of a Runnable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// Status and reason of the condition Ready; `None` before a controller has reconciled it.
+    pub ready: Option<(String, String)>,
+    /// Reason why the pending run waits, in one word.
+    pub pending: Option<String>,
+    /// Obstacle to the next run, from the status.
+    pub held_by: Option<String>,
+    pub suspended: bool,
+    /// True if it is on a cluster.
+    pub live: bool,
+    /// The revision of its outputs.
+    pub revision: Option<String>,
+}
+
+impl Node {
+    pub(super) fn of(runnable: &Runnable) -> Self {
+        Self {
+            id: Id::of(runnable),
+            known: Known::Seen(Box::new(State::of(runnable))),
+        }
+    }
+
+    pub(super) fn without(id: Id, known: Known) -> Self {
+        Self { id, known }
+    }
+
+    /// Returns the state, or `None` if the object was not read.
+    pub(super) fn state(&self) -> Option<&State> {
+        match &self.known {
+            Known::Seen(state) => Some(state),
+            _ => None,
+        }
+    }
+
+    /// Returns the state in a few words.
+    pub(super) fn shown(&self) -> String {
+        match &self.known {
+            Known::Seen(state) => state.shown(),
+            Known::Named => String::new(),
+            Known::Absent => "not there".to_owned(),
+            Known::NotVisible => "not visible to you".to_owned(),
+            Known::NotLookedAt => "not looked at".to_owned(),
+        }
+    }
+
+    pub(super) fn written(&self) -> Value {
+        let Id {
+            namespace,
+            name,
+            kind,
+        } = &self.id;
+        let mut node = json!({
+            "id": self.id.key(), "kind": kind, "namespace": namespace, "name": name,
+            "known": match &self.known {
+                Known::Seen(_) => "Seen",
+                Known::Named => "Named",
+                Known::Absent => "Absent",
+                Known::NotVisible => "NotVisible",
+                Known::NotLookedAt => "NotLookedAt",
+            },
+        });
+        if let Some(state) = self.state() {
+            let ready = state.ready.as_ref();
+            node["ready"] = json!(ready.map(|(status, _)| status));
+            node["reason"] = json!(ready.map(|(_, reason)| reason));
+            node["suspended"] = json!(state.suspended);
+            node["pending"] = json!(state.pending);
+            node["heldBy"] = json!(state.held_by);
+            node["revision"] = json!(state.revision);
+        }
+        node
+    }
+}
+
+impl State {
+    fn of(runnable: &Runnable) -> Self {
+        let status = runnable.status.as_ref();
+        let ready = status.and_then(|it| find(it, READY));
+        let blocking = status.filter(|_| ready.is_none_or(|ready| ready.status != TRUE));
+        let blocking = blocking.and_then(blocking_of_ours);
+        let pending = status.and_then(|it| it.pending.as_ref());
+        Self {
+            ready: ready.map(|ready| (ready.status.clone(), ready.reason.clone())),
+            pending: pending.map(|it| it.reason.clone()),
+            held_by: blocking,
+            suspended: runnable.spec.suspend == Some(true),
+            live: runnable.metadata.uid.is_some(),
+            revision: Seen::of(runnable).revision.map(|it| it.to_string()),
+        }
+    }
+
+    fn shown(&self) -> String {
+        let mut words = match &self.ready {
+            Some((status, reason)) if reason.is_empty() => status.clone(),
+            Some((status, reason)) => format!("{status} ({reason})"),
+            None if self.live => "no status".to_owned(),
+            None => String::new(),
+        };
+        if self.suspended {
+            words.push_str(if words.is_empty() {
+                "suspended"
+            } else {
+                ", suspended"
+            });
+        }
+        let told = self.ready.as_ref().map(|(_, reason)| reason);
+        if let Some(pending) = self.pending.as_ref().filter(|it| Some(*it) != told) {
+            words.push_str(", a run waits: ");
+            words.push_str(pending);
+        }
+        words
+    }
+}
+
+/// Returns the message about an unusable template, without the words of an engine: these may be anything.
+fn blocking_of_ours(status: &cartouche_crds::RunnableStatus) -> Option<String> {
+    let blocking = blocking(status).filter(|it| it.type_ == RUN_TEMPLATE_READY)?;
+    let what = Told::of(&blocking.message).what;
+    (!what.is_empty()).then(|| what.to_owned())
+}
