@@ -1,4 +1,4 @@
-//! Manifests as they are read: of files, of folders and of standard input.
+//! Manifests as they are read: of files, of folders and of standard input. No other room uses the file system.
 
 mod boundary;
 
@@ -10,6 +10,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 
+pub(crate) use boundary::remove;
 pub use boundary::{Boundary, replace};
 
 use crate::{
@@ -66,7 +67,8 @@ fn not_read(error: &anyhow::Error) -> Finding {
         .help("correct the file, or take it out of the folder")
 }
 
-fn read(path: &Path) -> anyhow::Result<String> {
+/// Returns the text of a file.
+pub(crate) fn read(path: &Path) -> anyhow::Result<String> {
     std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))
 }
 

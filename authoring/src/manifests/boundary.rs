@@ -172,6 +172,11 @@ pub fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
         .with_context(unwritable)
 }
 
+/// Removes a file.
+pub(crate) fn remove(path: &Path) -> anyhow::Result<()> {
+    fs::remove_file(path).with_context(|| format!("{} cannot be removed", path.display()))
+}
+
 /// Writes a new file. Fails if the name exists, even as a link.
 fn write_new(path: &Path, text: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;

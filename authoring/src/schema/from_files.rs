@@ -20,9 +20,7 @@ pub fn read(path: &Path, catalog: &mut Catalog) -> anyhow::Result<()> {
         files.push(path.to_owned());
     }
     for file in files {
-        let text = std::fs::read_to_string(&file)
-            .with_context(|| format!("{} cannot be read", file.display()))?;
-        let document: Value = serde_json::from_str(&text)
+        let document: Value = serde_json::from_str(&manifests::read(&file)?)
             .with_context(|| format!("{} is no valid JSON", file.display()))?;
         if is_open_api(&document) {
             catalog.add_open_api(document);

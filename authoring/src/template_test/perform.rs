@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use cartouche_language::Diagnostic;
 use cartouche_templating::Template;
 use serde_json::{Value, json};
@@ -168,8 +168,7 @@ impl Expectations<'_> {
             return Ok(());
         }
         if self.mode == Mode::Update {
-            return std::fs::remove_file(&path)
-                .with_context(|| format!("{} cannot be removed", path.display()));
+            return manifests::remove(&path);
         }
         let came = if file == EXPECTED_ERROR {
             "an error was expected, and it renders"
@@ -224,11 +223,7 @@ impl Expectations<'_> {
 
     fn text(&mut self, path: &Path, actual: &str) -> anyhow::Result<()> {
         self.case.boundary.check_found(path)?;
-        let expected = path
-            .is_file()
-            .then(|| std::fs::read_to_string(path))
-            .transpose();
-        let expected = expected.with_context(|| format!("{} cannot be read", path.display()))?;
+        let expected = path.is_file().then(|| manifests::read(path)).transpose()?;
         if expected.as_deref() == Some(actual) {
             return Ok(());
         }
