@@ -17,8 +17,8 @@ use std::{
 
 use anyhow::{Result, ensure};
 use nevers::{
-    DOES_IO, DOES_IO_IN_KUBE, FLOORS, IO, LIVE, NO_IO, OFFLINE, OFFLINE_COMMANDS, PACKAGES,
-    Package, SOURCES, STILL_BROKEN, STILL_IN_CIRCLES, Sources,
+    DOES_IO, DOES_IO_IN_KUBE, FILES, FILES_ROOM, FLOORS, IO, NO_IO, PACKAGES, Package, SOURCES,
+    STILL_BROKEN, STILL_IN_CIRCLES, Sources,
 };
 use serde_json::Value;
 
@@ -92,6 +92,7 @@ fn no_source_is_found_under_another_name() -> Result<()> {
         "templating",
         "protocol",
         "controller",
+        "authoring",
         "cli",
     ] {
         let folder = files::root()?.join(package).join("src");
@@ -109,40 +110,43 @@ fn no_source_is_found_under_another_name() -> Result<()> {
     Ok(())
 }
 
-/// Output is escaped there, so that no command has to care.
+/// Output is escaped there, so that no command has to care. A library prints nothing.
 #[test]
 fn the_command_prints_in_one_place() -> Result<()> {
-    let folder = files::root()?.join("cli/src");
-    for file in files::below(&folder, ".rs")? {
-        let source = fs::read_to_string(folder.join(&file))?;
-        for way in [
-            "print!(",
-            "println!(",
-            "anstream::std",
-            "stdout().write",
-            "stderr().write",
-        ] {
-            ensure!(
-                !source.contains(way) || file == Path::new("outcome.rs"),
-                "cli: {}: {way} instead of outcome::print",
-                file.display()
-            );
+    for package in ["authoring", "cli"] {
+        let folder = files::root()?.join(package).join("src");
+        for file in files::below(&folder, ".rs")? {
+            let source = fs::read_to_string(folder.join(&file))?;
+            let prints = package == "cli" && file == Path::new("outcome.rs");
+            for way in [
+                "print!(",
+                "println!(",
+                "anstream::std",
+                "stdout().write",
+                "stderr().write",
+            ] {
+                ensure!(
+                    !source.contains(way) || prints,
+                    "{package}: {}: {way} instead of outcome::print",
+                    file.display()
+                );
+            }
         }
     }
     Ok(())
 }
 
-/// Every new module must be on one side of the wall.
+/// The rest of the crate gets texts, so that an editor can give them from its buffers.
 #[test]
-fn every_module_of_the_command_is_said_to_be_offline_or_live() -> Result<()> {
-    let sides = [OFFLINE, OFFLINE_COMMANDS, LIVE].concat();
-    let unsaid = |file: &PathBuf| {
-        let of_it = |side: &&&str| begins(file, side) || file == Path::new(side);
-        sides.iter().filter(of_it).count() != 1
-    };
-    let mut modules = files::below(&files::root()?.join("cli/src"), ".rs")?;
-    modules.retain(unsaid);
-    ensure!(modules.is_empty(), "on one side in nevers.rs: {modules:?}");
+fn authoring_uses_files_in_one_room() -> Result<()> {
+    let src = files::root()?.join("authoring/src");
+    for file in files::below(&src, ".rs")? {
+        if begins(&file, FILES_ROOM) || is_for_tests(&src, &file)? {
+            continue;
+        }
+        let found = forbidden(&fs::read_to_string(src.join(&file))?, &file, FILES)?;
+        ensure!(found.is_empty(), "authoring: {}: {found:?}", file.display());
+    }
     Ok(())
 }
 
@@ -422,6 +426,7 @@ fn a_dependency_is_found_through_members_of_the_workspace() {
             dependency("kube", &["derive", "client"]),
         ]},
         { "name": "cartouche-controller", "dependencies": [dependency("tokio", &[])] },
+        { "name": "cartouche-authoring", "dependencies": [] },
         { "name": "cartouche-cli", "dependencies": [dependency("cartouche-model", &[])] },
         { "name": "cartouche-model", "dependencies": [dependency("cartouche-controller", &[])] },
     ]});

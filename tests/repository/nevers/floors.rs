@@ -148,13 +148,37 @@ const OF_PROTOCOL: [Floor; 6] = [
     floor!["advice", "decide", "pace", "process_state", "status"],
 ];
 
+/// What authors need by floors, the lowest first: texts with places; files, and findings about them; objects and
+/// schemas; what is made of them; judgement.
+const OF_AUTHORING: [Floor; 5] = [
+    floor!["foreign", "remark", "source", "yaml"],
+    floor![
+        "finding",
+        "manifests",
+        "profile_file",
+        "template_file",
+        "unrendered",
+    ],
+    floor!["objects", "schema"],
+    floor![
+        "graph",
+        "input_schema",
+        "inputs_from",
+        "permissions",
+        "render",
+        "starter",
+    ],
+    floor!["template_test", "validate"],
+];
+
 /// The crates whose modules stand on floors.
-pub const FLOORS: [(&str, &[Floor]); 5] = [
+pub const FLOORS: [(&str, &[Floor]); 6] = [
     ("crds", &OF_CRDS),
     ("language", &OF_LANGUAGE),
     ("engines", &OF_ENGINES),
     ("templating", &OF_TEMPLATING),
     ("protocol", &OF_PROTOCOL),
+    ("authoring", &OF_AUTHORING),
 ];
 
 /// A module without a floor could be imported from everywhere.
