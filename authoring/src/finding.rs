@@ -21,6 +21,8 @@ pub enum Severity {
 }
 
 impl Severity {
+    /// Returns the word that reports show.
+    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -32,7 +34,6 @@ impl Severity {
 
 /// Kind of fault: the identifier that machines read, documented in `docs/reference/command.md`, and its description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(clippy::enum_variant_names, reason = "a healthRule is called so")]
 pub enum Rule {
     /// The file is no valid YAML.
     Yaml,
@@ -99,6 +100,7 @@ impl Rule {
     ];
 
     /// Returns the identifier.
+    #[must_use]
     pub fn id(self) -> &'static str {
         match self {
             Self::Yaml => "yaml",
@@ -124,6 +126,7 @@ impl Rule {
     }
 
     /// Returns the description.
+    #[must_use]
     pub fn description(self) -> &'static str {
         match self {
             Self::Yaml => "the file is no valid YAML",
@@ -154,7 +157,9 @@ impl Rule {
 /// one.
 #[derive(Clone, Debug)]
 pub struct Finding {
+    /// Consequence of the fault.
     pub severity: Severity,
+    /// Kind of fault.
     pub rule: Rule,
     /// The fault, in one sentence.
     pub message: String,
@@ -184,28 +189,40 @@ impl Finding {
         }
     }
 
+    /// Returns an error without a place.
+    #[must_use]
     pub fn error(rule: Rule, message: impl Into<String>) -> Self {
         Self::new(Severity::Error, rule, message)
     }
 
+    /// Returns a warning without a place.
+    #[must_use]
     pub fn warning(rule: Rule, message: impl Into<String>) -> Self {
         Self::new(Severity::Warning, rule, message)
     }
 
+    /// Returns a note without a place.
+    #[must_use]
     pub fn note(rule: Rule, message: impl Into<String>) -> Self {
         Self::new(Severity::Note, rule, message)
     }
 
+    /// Sets the place.
+    #[must_use]
     pub fn at(mut self, place: SourceSpan) -> Self {
         self.place = Some(place);
         self
     }
 
+    /// Sets the text next to the marker.
+    #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
         self
     }
 
+    /// Adds another place that contributes to the fault.
+    #[must_use]
     pub fn related(mut self, place: SourceSpan, label: impl Into<String>) -> Self {
         self.related.push((place, label.into()));
         self
@@ -213,6 +230,7 @@ impl Finding {
 
     /// Returns the finding with an object that contributes to the fault. The line of a Secret is not shown, since it
     /// may hold a value.
+    #[must_use]
     pub fn beside(self, object: &Document, label: impl Into<String>) -> Self {
         let place = object.place_of(&["metadata", "name"]);
         match object.kind() {
@@ -221,16 +239,22 @@ impl Finding {
         }
     }
 
+    /// Adds a fact.
+    #[must_use]
     pub fn with_note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());
         self
     }
 
+    /// Sets the cure.
+    #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
+    /// Sets the cure if there is one. Otherwise the present one stays.
+    #[must_use]
     pub fn maybe_help(mut self, help: Option<String>) -> Self {
         self.help = help.or(self.help);
         self
@@ -250,6 +274,7 @@ impl Finding {
     }
 
     /// Sets the place to the key or value that stands for a document as a whole.
+    #[must_use]
     pub fn at_document(self, document: &Document) -> Self {
         self.at(document.place_of(&["metadata", "name"]))
     }

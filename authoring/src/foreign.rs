@@ -12,12 +12,14 @@ use std::{borrow::Cow, fmt::Write as _};
 pub(crate) const OF_THIS_COMMAND: &str = " title=cartouche";
 
 /// Returns a text in one line that is only text to a terminal. Line breaks and tabs become blanks.
+#[must_use]
 pub fn in_one_line(text: &str) -> String {
     let text = text.replace(['\n', '\r', '\t'], " ");
     escaped(&text, nothing, as_json).into_owned()
 }
 
 /// Returns such a text with its lines and tabs kept.
+#[must_use]
 pub fn in_lines(text: &str) -> String {
     escaped(text, nothing, as_json).into_owned()
 }
@@ -28,6 +30,7 @@ pub(crate) fn in_yaml(text: &str) -> Cow<'_, str> {
 }
 
 /// Escapes a text for a terminal. Lines, tabs, the colours of this command and its own annotations stay as they are.
+#[must_use]
 pub fn to_a_terminal(text: &str) -> Cow<'_, str> {
     escaped(text, own, as_json)
 }

@@ -24,13 +24,17 @@ pub use text::text;
 /// An object that inputs come from, or a Runnable that takes some.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Id {
+    /// Namespace of the object.
     pub namespace: String,
+    /// Name of the object, or the labels that select it.
     pub name: String,
     /// Kind with its group, unless that is the core group or that of Cartouche.
     pub kind: String,
 }
 
 impl Id {
+    /// Returns the id of a Runnable.
+    #[must_use]
     pub fn runnable(namespace: &str, name: &str) -> Self {
         Self {
             namespace: namespace.to_owned(),
@@ -62,11 +66,14 @@ impl Id {
         }
     }
 
+    /// Returns true for a Runnable.
+    #[must_use]
     pub fn is_runnable(&self) -> bool {
         self.kind == RUNNABLE
     }
 
     /// Returns the id of a live Runnable.
+    #[must_use]
     pub fn of(runnable: &Runnable) -> Self {
         let text = |part: &Option<String>| part.clone().unwrap_or_default();
         let metadata = &runnable.metadata;
@@ -74,11 +81,13 @@ impl Id {
     }
 
     /// Returns `Runnable/shop/build`, which is unique.
+    #[must_use]
     pub fn key(&self) -> String {
         format!("{}/{}/{}", self.kind, self.namespace, self.name)
     }
 
     /// Returns `Runnable shop/build`.
+    #[must_use]
     pub fn shown(&self) -> String {
         format!("{} {}/{}", self.kind, self.namespace, self.name)
     }
@@ -87,14 +96,19 @@ impl Id {
 /// Input of a Runnable that comes from an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edge {
+    /// Source of the input.
     pub from: Id,
+    /// Runnable that takes the input.
     pub to: Id,
+    /// Name of the input.
     pub input: String,
     /// `key`, `output` or `path`; `part` is its name.
     pub word: &'static str,
+    /// Name of the key, the output or the path.
     pub part: String,
     /// State of a Runnable that the reader waits for.
     pub wait_for: Option<WaitFor>,
+    /// True if a run is made without it as well.
     pub optional: bool,
     /// The revision that the present run of the reader was made from.
     pub used: Option<String>,
@@ -125,6 +139,7 @@ impl Edge {
     }
 
     /// Returns the edge as text, for a list of the sources of a Runnable.
+    #[must_use]
     pub fn shown(&self) -> String {
         let used = self.used.iter().map(|used| format!("made from {used}"));
         let marks: Vec<String> = self.marks().into_iter().chain(used).collect();
@@ -159,15 +174,20 @@ impl Serialize for Edge {
 /// Object that outputs of a Runnable go to, and that inputs come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
+    /// Runnable that writes.
     pub from: Id,
+    /// Object that is written.
     pub to: Id,
 }
 
 /// Nodes, sources before their readers, and the edges between them.
 #[derive(Debug)]
 pub struct Graph {
+    /// Objects, sources before their readers.
     pub nodes: Vec<Node>,
+    /// Inputs that come from other objects.
     pub edges: Vec<Edge>,
+    /// Objects that outputs go to, and that others read.
     pub written: Vec<Written>,
     /// Cycles of Runnables that derive from themselves.
     pub cycles: Vec<Vec<Id>>,
@@ -177,6 +197,7 @@ pub struct Graph {
 
 impl Graph {
     /// Builds the graph of these Runnables. `told` has the knowledge of Runnables that are read and are not among them.
+    #[must_use]
     pub fn new(runnables: &[Runnable], told: &BTreeMap<Id, Known>) -> Self {
         let mut edges: Vec<Edge> = runnables.iter().flat_map(edges).collect();
         // The sort is stable: the edges of one Runnable keep their order.
@@ -212,6 +233,7 @@ impl Graph {
 
     /// Keeps an object, its direct and indirect sources, and all that derives from it. Nothing is left if it is not in
     /// the graph.
+    #[must_use]
     pub fn around(self, centre: &Id) -> Self {
         let (mut sources, mut readers) = (Ends::new(), Ends::new());
         for (from, to) in links(&self.edges, &self.written) {
@@ -271,6 +293,7 @@ fn written(runnables: &[Runnable], edges: &[Edge]) -> Vec<Written> {
 type Ends<'a> = BTreeMap<&'a Id, BTreeSet<&'a Id>>;
 
 /// Returns the Runnables that a Runnable reads.
+#[must_use]
 pub fn reads(runnable: &Runnable) -> BTreeSet<Id> {
     let edges = edges(runnable).into_iter();
     edges
@@ -280,6 +303,7 @@ pub fn reads(runnable: &Runnable) -> BTreeSet<Id> {
 }
 
 /// Returns the sources of the inputs of a Runnable, in its order.
+#[must_use]
 pub fn edges(runnable: &Runnable) -> Vec<Edge> {
     let to = Id::of(runnable);
     let current = runnable.status.as_ref();
@@ -354,6 +378,7 @@ fn cycles(links: &[(&Id, &Id)]) -> Vec<Vec<Id>> {
 }
 
 /// Returns the graph as JSON.
+#[must_use]
 pub fn json(graph: &Graph) -> String {
     let cycles = graph.cycles.iter();
     let cycles = cycles.map(|way| way.iter().map(Id::key).collect());

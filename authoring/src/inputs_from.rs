@@ -91,6 +91,7 @@ fn entries(runnable: &Document) -> Vec<Entry> {
 }
 
 /// Reads the inputs of a Runnable from these objects.
+#[must_use]
 pub fn given(objects: &Objects, runnable: &Document) -> Given {
     let entries = entries(runnable);
     let mut given = Given::default();
@@ -167,6 +168,7 @@ impl Given {
     }
 
     /// Returns the Runnable with all its inputs, as its template reads it, and null for unknown values.
+    #[must_use]
     pub fn seen(&self, runnable: &Document) -> Document {
         let mut seen = runnable.clone();
         let known = self.known();

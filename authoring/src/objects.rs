@@ -18,8 +18,11 @@ use crate::{
     unrendered,
 };
 
+/// Kind of a Runnable.
 pub const RUNNABLE: &str = "Runnable";
+/// Kind of a template.
 pub const TEMPLATE: &str = "ClusterRunTemplate";
+/// Kind of a profile.
 pub const PROFILE: &str = "ClusterRunProfile";
 /// The namespace of objects that name none.
 pub const DEFAULT_NAMESPACE: &str = "default";
@@ -27,8 +30,11 @@ pub const DEFAULT_NAMESPACE: &str = "default";
 /// Objects by purpose.
 #[derive(Default)]
 pub struct Objects {
+    /// Objects of the kind [`TEMPLATE`].
     pub templates: Vec<Document>,
+    /// Objects of the kind [`RUNNABLE`].
     pub runnables: Vec<Document>,
+    /// Objects of the kind [`PROFILE`].
     pub profiles: Vec<Document>,
     /// Objects that a selector may pick.
     pub others: Vec<Document>,
@@ -39,6 +45,8 @@ pub struct Objects {
 }
 
 impl Objects {
+    /// Reads files and folders. A file that is no valid YAML is a finding, and so is a file of a folder that cannot be
+    /// read. A named file that cannot be read is an error.
     pub fn load(paths: &[PathBuf]) -> anyhow::Result<Self> {
         let loaded = manifests::load(paths)?;
         let mut objects = Self {
@@ -75,6 +83,7 @@ impl Objects {
     }
 
     /// Returns true if all that was given could be read. Otherwise a missing object may be in the rest.
+    #[must_use]
     pub fn is_whole(&self) -> bool {
         self.findings.is_empty()
     }
@@ -118,6 +127,7 @@ impl Objects {
     }
 
     /// Returns the template that a Runnable refers to.
+    #[must_use]
     pub fn template_of(&self, runnable: &Document) -> Option<&Document> {
         let name = template_name(runnable);
         self.templates
@@ -126,11 +136,13 @@ impl Objects {
     }
 
     /// Returns the profile of this name.
+    #[must_use]
     pub fn profile(&self, name: &str) -> Option<&Document> {
         self.profiles.iter().find(|profile| profile.name() == name)
     }
 
     /// Returns the finding about a Runnable whose template is not among the objects.
+    #[must_use]
     pub fn missing_template(&self, runnable: &Document) -> Finding {
         let name = template_name(runnable);
         let place = runnable.place_of(&["spec", "runTemplateRef", "name"]);
@@ -145,6 +157,7 @@ impl Objects {
     }
 
     /// Returns the object that a Runnable selects.
+    #[must_use]
     pub fn selected_by(&self, runnable: &Document) -> Selected<'_> {
         let Some(selector) = runnable.value.pointer("/spec/selector") else {
             return Selected::NotAsked;
@@ -172,6 +185,7 @@ impl Objects {
 
     /// Returns the objects that a Runnable does not select, and why. Templates, profiles and Runnables count only if
     /// the selector asks for their kind.
+    #[must_use]
     pub fn not_selected(&self, runnable: &Document) -> Vec<(&Document, String)> {
         let selector = runnable.value.pointer("/spec/selector").cloned();
         let selector = selector.and_then(|it| serde_json::from_value::<Selector>(it).ok());
@@ -237,6 +251,7 @@ pub(crate) fn renamed<'a>(name: &str, mut names: impl Iterator<Item = &'a str>) 
 pub const GENERATED: &str = "add config/kustomize/name-references.yaml to the configurations of the Kustomization, so that it changes the reference as well, or give that generator options: {disableNameSuffixHash: true}";
 
 /// Returns the name that a generator of Kustomize gives to an object of this name: with a hash behind it.
+#[must_use]
 pub fn generated<'a>(name: &str, mut names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // Digits and letters that make no words.
     let is_hash =
@@ -254,8 +269,11 @@ pub fn generated<'a>(name: &str, mut names: impl Iterator<Item = &'a str>) -> Op
 pub enum Selected<'a> {
     /// There is no selector.
     NotAsked,
+    /// Exactly one object matches.
     One(&'a Document),
+    /// No object matches.
     None,
+    /// Several objects match.
     Many(Vec<&'a Document>),
 }
 
@@ -290,11 +308,13 @@ pub(crate) fn mismatch(selector: &Selector, namespace: &str, object: &Document) 
 }
 
 /// Returns the place of the selector of a Runnable.
+#[must_use]
 pub fn selector_place(runnable: &Document) -> SourceSpan {
     runnable.place_of_key(&["spec", "selector"])
 }
 
 /// Returns the finding about a Runnable that selects several objects.
+#[must_use]
 pub fn several_selected(runnable: &Document, found: &[&Document]) -> Finding {
     let message = format!(
         "the selector of Runnable {} matches {} objects, and has to match exactly one",
@@ -317,6 +337,7 @@ pub fn several_selected(runnable: &Document, found: &[&Document]) -> Finding {
 pub(crate) const NAMED: usize = 5;
 
 /// Returns kind and name of an object.
+#[must_use]
 pub fn shown(object: &Document) -> String {
     format!("{} {}", object.kind(), object.name())
 }
@@ -326,6 +347,8 @@ pub(crate) fn template_name(runnable: &Document) -> &str {
     name.and_then(Value::as_str).unwrap_or_default()
 }
 
+/// Returns the namespace of a Runnable.
+#[must_use]
 pub fn namespace_of(runnable: &Document) -> &str {
     match runnable.namespace() {
         "" => DEFAULT_NAMESPACE,

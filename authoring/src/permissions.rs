@@ -13,26 +13,33 @@ use resource::Resource;
 /// The account that the permissions are for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
+    /// Namespace of the account, and of its Runnables.
     pub namespace: String,
+    /// Name of the account.
     pub name: String,
 }
 
 /// A rule of a role, and its purpose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
+    /// Resource that the verbs are for.
     pub resource: Resource,
     /// The namespace in which it is needed, if that is another than the Runnable's.
     pub namespace: Option<String>,
     /// The names of the only objects that it is for; none where it is for all.
     pub names: Vec<String>,
+    /// Verbs with their reasons.
     pub grants: Vec<Grant>,
 }
 
 /// Verbs that are granted for one reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
+    /// Verbs of RBAC.
     pub verbs: Vec<&'static str>,
+    /// Reason, for the comment above the rule.
     pub why: String,
+    /// True if runs are made without it as well.
     pub optional: bool,
 }
 
@@ -45,6 +52,7 @@ impl Rule {
     }
 
     /// Returns the granted verbs, each once, in the order in which they are first needed.
+    #[must_use]
     pub fn verbs(&self) -> Vec<&'static str> {
         let mut verbs = Vec::new();
         for verb in self.grants.iter().flat_map(|grant| &grant.verbs) {

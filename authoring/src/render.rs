@@ -23,10 +23,13 @@ pub const PLACEHOLDER_UID: &str = "00000000-0000-0000-0000-000000000000";
 /// Subject of a rendering.
 #[derive(Clone, Copy)]
 pub struct Subject<'a> {
+    /// Compiled template.
     pub template: &'a Template,
+    /// Name of the template, for the labels of the run.
     pub template_name: &'a str,
     /// As [`prepared`] gives it, or live.
     pub runnable: &'a Value,
+    /// Object that the Runnable selects.
     pub selected: Option<&'a Value>,
     /// The inputs that come from other objects.
     pub sourced: &'a BTreeMap<String, Sourced>,
@@ -51,6 +54,7 @@ pub struct Run {
     pub filled: Option<Value>,
     /// The rendering that the run is made of: the open tags filled in, and the profile applied.
     pub rendered: Rendered,
+    /// Number of the run.
     pub sequence: i64,
     /// The hash that a person approves.
     pub approvable: String,
@@ -60,6 +64,7 @@ pub struct Run {
 
 impl Run {
     /// Returns the facts of the run that open tags read.
+    #[must_use]
     pub fn facts(&self) -> RunFacts<'_> {
         let name = self.object.pointer("/metadata/name");
         RunFacts {
@@ -72,6 +77,7 @@ impl Run {
 }
 
 /// Returns a Runnable of a file with the fields that the API server would add.
+#[must_use]
 pub fn prepared(runnable: &Value, namespace: &str) -> Value {
     with_metadata(
         runnable,

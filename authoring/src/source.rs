@@ -26,6 +26,7 @@ use ytt::Ytt;
 /// A text and its name.
 #[derive(Debug)]
 pub struct Source {
+    /// Path of the file, or `<stdin>`.
     pub name: String,
     /// Without the byte order mark that it may begin with.
     pub text: String,
@@ -35,6 +36,8 @@ pub struct Source {
 }
 
 impl Source {
+    /// Returns a text under a name.
+    #[must_use]
     pub fn new(name: String, text: String) -> Arc<Self> {
         let unmarked = text.strip_prefix(BYTE_ORDER_MARK).map(str::to_owned);
         Arc::new(Self {
@@ -46,6 +49,7 @@ impl Source {
     }
 
     /// Returns the same text with another name.
+    #[must_use]
     pub fn renamed(&self, name: String) -> Arc<Self> {
         Arc::new(Self {
             name,
@@ -69,12 +73,15 @@ impl Source {
 /// Some bytes of a text.
 #[derive(Clone, Debug)]
 pub struct SourceSpan {
+    /// Text that it is in.
     pub source: Arc<Source>,
+    /// Bytes of the text.
     pub span: Range<usize>,
 }
 
 impl SourceSpan {
     /// Returns line and column (in characters), both from 1.
+    #[must_use]
     pub fn line_and_column(&self) -> (usize, usize) {
         let text = &self.source.text;
         let before = text
@@ -85,6 +92,7 @@ impl SourceSpan {
     }
 
     /// Returns the text at the place.
+    #[must_use]
     pub fn text(&self) -> &str {
         self.source.text.get(self.span.clone()).unwrap_or_default()
     }
@@ -103,6 +111,7 @@ impl SourceSpan {
     }
 
     /// Returns `file:line:column`.
+    #[must_use]
     pub fn shown(&self) -> String {
         let (line, column) = self.line_and_column();
         format!("{}:{line}:{column}", self.source.name)
@@ -112,13 +121,17 @@ impl SourceSpan {
 /// One object of a manifest.
 #[derive(Clone, Debug)]
 pub struct Document {
+    /// Text that it is in.
     pub source: Arc<Source>,
+    /// Object with the places of its keys and values.
     pub root: Node,
     /// The same as the API server holds it.
     pub value: Value,
 }
 
 impl Document {
+    /// Returns the document of a node.
+    #[must_use]
     pub fn new(source: &Arc<Source>, root: Node) -> Self {
         Self {
             source: Arc::clone(source),
@@ -128,12 +141,15 @@ impl Document {
     }
 
     /// Returns a field of the spec, or `None` if it is missing or cannot be read. The schema check reports the latter.
+    #[must_use]
     pub fn field<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         let value = self.value.get("spec")?.get(name)?;
         let value = Some(value).filter(|value| !value.is_null())?;
         serde_json::from_value(value.clone()).ok()
     }
 
+    /// Returns the place of some bytes of the text.
+    #[must_use]
     pub fn place(&self, span: &Range<usize>) -> SourceSpan {
         SourceSpan {
             source: Arc::clone(&self.source),
@@ -142,11 +158,13 @@ impl Document {
     }
 
     /// Returns the place of the value at the end of some keys, or of the whole object if there is none.
+    #[must_use]
     pub fn place_of(&self, keys: &[&str]) -> SourceSpan {
         self.place(&self.root.at(keys).unwrap_or(&self.root).span)
     }
 
     /// Returns the place of the last key.
+    #[must_use]
     pub fn place_of_key(&self, keys: &[&str]) -> SourceSpan {
         let key = keys
             .split_last()
@@ -155,12 +173,14 @@ impl Document {
     }
 
     /// Returns the place of the value at the end of some steps.
+    #[must_use]
     pub fn place_at(&self, steps: &[Segment]) -> SourceSpan {
         self.place_below(&self.root, steps, false)
     }
 
     /// Returns the place of the value that some steps lead to from a node, or of the deepest part of the way that is
     /// there. It is the place of the key if the key is meant, or if the value spans several lines.
+    #[must_use]
     pub fn place_below(&self, root: &Node, at: &[Segment], on_key: bool) -> SourceSpan {
         let (node, key, taken) = root.follow(at);
         let whole = taken == at.len();
@@ -180,23 +200,32 @@ impl Document {
             .unwrap_or_default()
     }
 
+    /// Returns `apiVersion`, or an empty text.
+    #[must_use]
     pub fn api_version(&self) -> &str {
         self.text("/apiVersion")
     }
 
+    /// Returns `kind`, or an empty text.
+    #[must_use]
     pub fn kind(&self) -> &str {
         self.text("/kind")
     }
 
+    /// Returns `metadata.name`, or an empty text.
+    #[must_use]
     pub fn name(&self) -> &str {
         self.text("/metadata/name")
     }
 
+    /// Returns `metadata.namespace`, or an empty text.
+    #[must_use]
     pub fn namespace(&self) -> &str {
         self.text("/metadata/namespace")
     }
 
     /// Returns true if it is of the API group of Cartouche and of this kind.
+    #[must_use]
     pub fn is_ours(&self, kind: &str) -> bool {
         self.api_version().split('/').next() == Some(cartouche_crds::GROUP) && self.kind() == kind
     }

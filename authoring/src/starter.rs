@@ -37,7 +37,9 @@ pub enum StarterKind {
 
 /// A file to write, below the folder of the template.
 pub struct StarterFile {
+    /// Path below that folder.
     pub path: PathBuf,
+    /// Content.
     pub text: String,
 }
 
@@ -93,6 +95,7 @@ pub fn manifests(kind: StarterKind, account: &Account) -> anyhow::Result<[Starte
 }
 
 /// Returns the files that the test plays. `cartouche test --update` writes the expected results.
+#[must_use]
 pub fn test_files(kind: StarterKind) -> [StarterFile; 2] {
     let file = |name: &str, text: &str| StarterFile {
         path: Path::new(TEST).join(name),

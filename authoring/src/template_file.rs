@@ -33,6 +33,7 @@ impl PlacedTag {
 
 /// Returns the spec, as far as it can be read. Outputs, the lists of their names and a healthRule of the wrong shape
 /// are left out, since the schema check reports them.
+#[must_use]
 pub fn spec(document: &Document) -> Option<ClusterRunTemplateSpec> {
     let spec = document.value.get("spec")?;
     let part = |key: &str| spec.get(key).filter(|value| !value.is_null()).cloned();
@@ -72,16 +73,19 @@ fn readable_outputs(outputs: &Value) -> Option<BTreeMap<String, String>> {
 }
 
 /// Returns the template of a document as far as it can be read, or `None` if it has none.
+#[must_use]
 pub fn draft(document: &Document) -> Option<Draft> {
     Some(Draft::new(&spec(document)?))
 }
 
 /// Compiles the template of a document. Returns `None` if it has none.
+#[must_use]
 pub fn compile(document: &Document) -> Option<Result<Template, Diagnostics>> {
     Some(Template::compile(&spec(document)?))
 }
 
 /// Returns true if the template makes no run without a profile.
+#[must_use]
 pub fn needs_profile(document: &Document) -> bool {
     document.field("profile") == Some(ProfileRequirement::Required)
 }

@@ -19,12 +19,17 @@ use crate::manifests::{Boundary, TEST_FILES};
 pub struct Case {
     /// The folder, relative to where the search began.
     pub name: String,
+    /// Folder with the expected result.
     pub folder: PathBuf,
     /// All that it reads and writes is inside of it.
     pub boundary: Boundary,
+    /// Description for people.
     pub description: Option<String>,
+    /// File of the template.
     pub template: Option<PathBuf>,
+    /// File of the Runnable.
     pub runnable: Option<PathBuf>,
+    /// File of the selected object.
     pub selected: Option<PathBuf>,
     /// The objects that inputs come from.
     pub sources: Option<PathBuf>,

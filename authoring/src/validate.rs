@@ -64,6 +64,7 @@ use crate::{
 };
 
 /// Returns the finding if everything was read and nothing of it can be checked: most often the path is wrong.
+#[must_use]
 pub fn nothing_to_check(objects: &Objects, paths: &[PathBuf]) -> Option<Finding> {
     let ours = [&objects.templates, &objects.runnables, &objects.profiles];
     if !objects.findings.is_empty() || ours.iter().any(|found| !found.is_empty()) {
@@ -115,6 +116,7 @@ fn without_repeated(warned: &mut Vec<Finding>, of_pairs: &[Finding]) {
 }
 
 /// Returns all findings about some objects, in order.
+#[must_use]
 pub fn validate(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding> {
     let mut findings = objects.findings.clone();
     findings.extend(objects::duplicates(&objects.templates));

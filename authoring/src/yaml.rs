@@ -29,6 +29,7 @@ pub fn text(value: &Value) -> anyhow::Result<String> {
 }
 
 /// Returns a text as a comment line of YAML.
+#[must_use]
 pub fn comment(text: &str) -> String {
     let text = format!("# {}", in_one_line(text));
     format!("{}\n", text.trim_end())

@@ -27,6 +27,7 @@ pub enum Format {
 }
 
 /// Sorts findings by file, position and severity, with the notes last. Drops repeated findings.
+#[must_use]
 pub fn in_order(mut findings: Vec<Finding>) -> Vec<Finding> {
     let mut seen = HashSet::new();
     findings.retain(|finding| seen.insert(finding.identity()));
@@ -39,6 +40,7 @@ pub fn in_order(mut findings: Vec<Finding>) -> Vec<Finding> {
 }
 
 /// Counts the findings of a severity.
+#[must_use]
 pub fn count(findings: &[Finding], severity: Severity) -> usize {
     findings
         .iter()
@@ -47,6 +49,7 @@ pub fn count(findings: &[Finding], severity: Severity) -> usize {
 }
 
 /// Returns `2 errors and 1 warning`.
+#[must_use]
 pub fn counts(findings: &[Finding]) -> String {
     let parts = [Severity::Error, Severity::Warning];
     let parts = parts.into_iter().filter_map(|it| counted(findings, it));
@@ -59,6 +62,7 @@ pub fn counts(findings: &[Finding]) -> String {
 }
 
 /// Returns `2 errors`, or `None` if there are none.
+#[must_use]
 pub fn counted(findings: &[Finding], severity: Severity) -> Option<String> {
     match count(findings, severity) {
         0 => None,
@@ -68,6 +72,7 @@ pub fn counted(findings: &[Finding], severity: Severity) -> Option<String> {
 }
 
 /// Writes the findings in a format.
+#[must_use]
 pub fn write(findings: &[Finding], format: Format) -> String {
     let (listed, left_out) = listed(findings);
     match format {
@@ -173,6 +178,7 @@ fn property(text: &str) -> String {
 
 impl Finding {
     /// Returns an error for commands that cannot continue.
+    #[must_use]
     pub fn as_error(&self) -> anyhow::Error {
         let text = write(std::slice::from_ref(self), Format::Text);
         // Colours of a report are no part of an error: they would be shown as escapes.
@@ -181,6 +187,7 @@ impl Finding {
     }
 
     /// Returns message, label and help in one line, for formats that show nothing else.
+    #[must_use]
     pub fn one_line(&self) -> String {
         let mut text = self.message.clone();
         for more in [&self.label, &self.help].into_iter().flatten() {

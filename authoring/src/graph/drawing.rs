@@ -11,6 +11,7 @@ use crate::foreign::in_one_line;
 const OUTPUTS: &str = "outputs";
 
 /// Draws a graph for `dot -Tsvg`.
+#[must_use]
 pub fn dot(graph: &Graph) -> String {
     let mut out = String::from("digraph cartouche {\n  rankdir=LR;\n  node [shape=box];\n");
     for node in &graph.nodes {
@@ -49,6 +50,7 @@ pub fn dot(graph: &Graph) -> String {
 }
 
 /// Draws a graph for a page of Markdown.
+#[must_use]
 pub fn mermaid(graph: &Graph) -> String {
     let mut out = String::from("flowchart LR\n");
     let numbers: BTreeMap<&Id, usize> = graph.nodes.iter().map(|it| &it.id).zip(0..).collect();

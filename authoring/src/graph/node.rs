@@ -14,7 +14,9 @@ use super::Id;
 /// An object of a graph.
 #[derive(Clone, Debug)]
 pub struct Node {
+    /// Identity of the object.
     pub id: Id,
+    /// Knowledge of the object.
     pub known: Known,
 }
 
@@ -42,6 +44,7 @@ pub struct State {
     pub pending: Option<String>,
     /// Obstacle to the next run, from the status.
     pub held_by: Option<String>,
+    /// True if `spec.suspend` is set.
     pub suspended: bool,
     /// True if it is on a cluster.
     pub live: bool,

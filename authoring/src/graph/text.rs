@@ -7,6 +7,8 @@ use cartouche_protocol::diagnosis::Diagnosis;
 use super::{Edge, Graph, Id, Known, Node, with_marks};
 use crate::foreign::in_one_line;
 
+/// Writes a graph for people.
+#[must_use]
 pub fn text(graph: &Graph) -> String {
     let mut out = String::new();
     let nodes: BTreeMap<&Id, &Node> = graph.nodes.iter().map(|it| (&it.id, it)).collect();

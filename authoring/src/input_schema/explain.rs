@@ -25,6 +25,10 @@ use crate::{
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum ExplainFormat {
     #[default]
+    #[expect(
+        missing_docs,
+        reason = "the comment would appear in the help of the command"
+    )]
     Text,
     /// The schema itself
     Json,
@@ -33,6 +37,7 @@ pub enum ExplainFormat {
 /// Explanation of a template, or of one of its inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
+    /// Explanation as it is printed.
     pub text: String,
     /// Warning that the template cannot be used.
     pub warning: Option<String>,

@@ -11,9 +11,11 @@ use crate::{
 
 /// An input whose value is not among the files.
 pub struct Absent {
+    /// Name of the input.
     pub input: String,
     pub(super) object: SourceObject,
     pub(super) key: String,
+    /// True if a run is made without it as well.
     pub optional: bool,
     why: Why,
     /// Place of the reference to the object.
@@ -61,6 +63,7 @@ impl Absent {
     }
 
     /// Returns the finding if nothing can be rendered without the input.
+    #[must_use]
     pub fn finding(&self, runnable: &Document) -> Finding {
         let Self {
             input, object, key, ..
@@ -106,6 +109,7 @@ impl Absent {
     }
 
     /// Returns the message about an input that is left out.
+    #[must_use]
     pub fn left_out(&self) -> String {
         format!("input {} is left out, since {}", self.input, self.reason())
     }

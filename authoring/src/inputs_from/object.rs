@@ -16,8 +16,11 @@ use crate::{objects::RUNNABLE, render::PLACEHOLDER_UID, source::Document};
 /// Reason why a value of a file cannot be one of such an object. It reveals nothing of the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unusable {
+    /// Value that is no text.
     NoText,
+    /// Value of a Secret that is no base64.
     NoBase64,
+    /// Runnable whose status cannot be read.
     NoRunnable,
 }
 
@@ -31,6 +34,7 @@ impl Unusable {
     }
 
     /// Returns the fault of the value, and its cure.
+    #[must_use]
     pub fn said(self) -> (&'static str, &'static str) {
         match self {
             Self::NoText => ("which is no text in its file", "put it in quotes"),
@@ -48,6 +52,7 @@ impl Unusable {
 
 /// Finds the objects that a Runnable of this namespace refers to: exactly one, if nothing is wrong. An object without a
 /// namespace is in the same one.
+#[must_use]
 pub fn find<'a>(
     objects: impl IntoIterator<Item = &'a Document>,
     own: &str,
@@ -158,6 +163,7 @@ pub(crate) fn keys(object: &Document) -> impl Iterator<Item = &str> {
 }
 
 /// Returns true if the object has no uid: its part of the hash is another one on a cluster.
+#[must_use]
 pub fn lacks_uid(object: &Document) -> bool {
     uid(object).is_none()
 }

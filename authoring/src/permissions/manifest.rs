@@ -130,6 +130,7 @@ pub fn yaml(name: &str, account: &Account, rules: &[Rule]) -> anyhow::Result<Str
 }
 
 /// Returns the same as objects.
+#[must_use]
 pub fn json(name: &str, account: &Account, rules: &[Rule]) -> Vec<Value> {
     let all = roles(name, account, rules);
     all.iter()
@@ -138,6 +139,7 @@ pub fn json(name: &str, account: &Account, rules: &[Rule]) -> Vec<Value> {
 }
 
 /// Returns the account itself.
+#[must_use]
 pub fn account(account: &Account) -> Value {
     let Account { namespace, name } = account;
     json!({

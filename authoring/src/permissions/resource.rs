@@ -12,7 +12,9 @@ use crate::schema::{catalog::Catalog, own};
 pub struct Resource {
     /// The API group; empty for that of Pods.
     pub group: String,
+    /// Plural name in lower case.
     pub plural: String,
+    /// True if its objects are in a namespace.
     pub namespaced: bool,
 }
 
@@ -47,12 +49,14 @@ impl FromStr for Resource {
 }
 
 /// Returns the group of an `apiVersion`.
+#[must_use]
 pub fn group_of(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
 /// Returns the resource of a kind without a cluster: from definitions among files, from the kinds of Kubernetes, and
 /// from those whose runs the controller watches.
+#[must_use]
 pub fn without_cluster(catalog: &Catalog, api_version: &str, kind: &str) -> Option<Resource> {
     let group = group_of(api_version);
     let resource = |plural: &str, namespaced: Option<bool>| Resource {

@@ -18,6 +18,7 @@ const HASHED: usize = 5;
 /// Purpose of a role.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Purpose<'a> {
+    /// Templates whose runs the account makes.
     pub templates: &'a [&'a str],
     /// Runnables that ask for more than their template does.
     pub runnables: &'a [&'a str],
@@ -31,6 +32,7 @@ pub struct Purpose<'a> {
 
 /// Returns the name of the role of an account: the same name for the same purpose, or for everything that the account
 /// has. Names of accounts and templates hold no colon.
+#[must_use]
 pub fn role_name(account: &Account, purpose: Purpose<'_>) -> String {
     let account = &account.name;
     let plain = match (purpose.templates, purpose.runnables, purpose.resources) {

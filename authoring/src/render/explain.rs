@@ -32,8 +32,11 @@ struct TagOrigin {
 
 /// The files that a run was rendered from.
 pub struct Files<'a> {
+    /// File of the template.
     pub template: &'a Document,
+    /// File of the Runnable.
     pub runnable: &'a Document,
+    /// File of the selected object.
     pub selected: Option<&'a Document>,
     /// The profile that it is made with.
     pub profile: Option<&'a Document>,
@@ -42,6 +45,7 @@ pub struct Files<'a> {
 }
 
 /// Returns all values with tags, in the order of the template.
+#[must_use]
 pub fn origins(files: &Files<'_>, subject: &Subject<'_>, run: &Run) -> Vec<Origin> {
     let mut origins: Vec<(Vec<Segment>, Origin)> = Vec::new();
     let Some(body) = template_file::body(files.template) else {
@@ -141,6 +145,7 @@ fn by_default(template: &Document, path: &str) -> Option<String> {
 }
 
 /// Writes origins as comments under a YAML document.
+#[must_use]
 pub fn as_comments(origins: &[Origin], profile: Option<&str>) -> String {
     let profile = profile.map_or_else(String::new, |name| {
         format!(" or in ClusterRunProfile {name}")
@@ -179,6 +184,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// Writes origins as JSON.
+#[must_use]
 pub fn as_json(origins: &[Origin]) -> Value {
     let origin = |origin: &Origin| {
         let tags = origin

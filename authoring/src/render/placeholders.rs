@@ -11,6 +11,7 @@ const OTHER_UID: &str = "00000000-0000-0000-0000-000000000001";
 
 /// Returns the fields, in words, that a template reads and that each Runnable gets from the cluster; `None` if the hash
 /// is the same for all.
+#[must_use]
 pub fn read(subject: &Subject<'_>, spec: Option<&ClusterRunTemplateSpec>) -> Option<String> {
     let others = [
         ("uid", json!(OTHER_UID)),

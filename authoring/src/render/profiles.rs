@@ -23,8 +23,11 @@ use crate::{
 /// The profile that a run is made with.
 #[derive(Clone, Copy)]
 pub struct With<'a> {
+    /// Name and generation of the profile.
     pub version: &'a ProfileVersion,
+    /// Uid of the profile.
     pub uid: &'a str,
+    /// Compiled profile.
     pub profile: &'a Profile,
     /// The refresh request that the choice answers.
     pub refresh_token: Option<&'a str>,
@@ -47,6 +50,7 @@ impl<'a> With<'a> {
 
 /// Returns the profiles of some files, for Runnables of a namespace with these labels; without labels, with those of
 /// the file of the namespace, if there is one.
+#[must_use]
 pub fn known(objects: &Objects, namespace: &str, labels: Option<&Labels>) -> Profiles {
     let all = objects.profiles.iter();
     let all = all.map(|document| Arc::new(profile_file::known(document)));
@@ -169,6 +173,7 @@ fn unchosen(objects: &Objects, runnable: &Document, held: &Held) -> Finding {
 }
 
 /// Returns the most specific matching rule of a profile, by its position, and its rank.
+#[must_use]
 pub fn best_rule(spec: &ClusterRunProfileSpec, subject: &Subject<'_>) -> Option<(usize, Rank)> {
     let best = rank(spec, subject)?;
     let mut rules = spec.rules.iter().flatten();

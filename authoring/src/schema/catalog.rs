@@ -36,6 +36,8 @@ impl Catalog {
         self.given.extend(definitions::of_open_api(document));
     }
 
+    /// Returns the schema of a kind, if it is known.
+    #[must_use]
     pub fn get(&self, api_version: &str, kind: &str) -> Option<Rc<KindSchema>> {
         let name = (api_version.to_owned(), kind.to_owned());
         if let Some(given) = self.given.get(&name) {

@@ -9,17 +9,22 @@ use serde_json::{Map, Value};
 /// their first entry does.
 #[derive(Clone, Debug)]
 pub struct Node {
+    /// Bytes of the text.
     pub span: Range<usize>,
+    /// Value with the places of its parts.
     pub content: Content,
     /// True if its type follows from its notation: it has neither quotes nor a tag.
     pub is_plain: bool,
 }
 
+/// Content of a node.
 #[derive(Clone, Debug)]
 pub enum Content {
     /// As the API server keeps it.
     Scalar(Value),
+    /// List.
     Array(Vec<Node>),
+    /// Map.
     Object(Vec<MapEntry>),
 }
 
@@ -30,7 +35,9 @@ pub struct MapEntry {
     pub key: String,
     /// As it is written, if that is something else.
     pub written: Option<String>,
+    /// Bytes of the key.
     pub key_span: Range<usize>,
+    /// Value of the key.
     pub value: Node,
 }
 
@@ -43,6 +50,8 @@ impl Node {
         }
     }
 
+    /// Returns the entries of a map; none for anything else.
+    #[must_use]
     pub fn entries(&self) -> &[MapEntry] {
         match &self.content {
             Content::Object(entries) => entries,
@@ -50,14 +59,20 @@ impl Node {
         }
     }
 
+    /// Returns the entry of a key.
+    #[must_use]
     pub fn entry(&self, key: &str) -> Option<&MapEntry> {
         self.entries().iter().find(|entry| entry.key == key)
     }
 
+    /// Returns the value of a key.
+    #[must_use]
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.entry(key).map(|entry| &entry.value)
     }
 
+    /// Returns the elements of a list; none for anything else.
+    #[must_use]
     pub fn items(&self) -> &[Node] {
         match &self.content {
             Content::Array(items) => items,
@@ -77,6 +92,8 @@ impl Node {
         }
     }
 
+    /// Returns the text of a string.
+    #[must_use]
     pub fn text(&self) -> Option<&str> {
         match &self.content {
             Content::Scalar(Value::String(text)) => Some(text),
@@ -85,11 +102,13 @@ impl Node {
     }
 
     /// Returns the node at the end of some keys.
+    #[must_use]
     pub fn at(&self, keys: &[&str]) -> Option<&Node> {
         keys.iter().try_fold(self, |node, key| node.get(key))
     }
 
     /// Returns the place of the first key, or of the first element of a list.
+    #[must_use]
     pub fn first_key(&self) -> Option<&Range<usize>> {
         match &self.content {
             Content::Object(entries) => entries.first().map(|entry| &entry.key_span),
@@ -101,6 +120,7 @@ impl Node {
     }
 
     /// Returns the value that the API server holds after this was applied.
+    #[must_use]
     pub fn to_value(&self) -> Value {
         match &self.content {
             Content::Scalar(value) => value.clone(),
@@ -115,6 +135,7 @@ impl Node {
     }
 
     /// Returns the node that some steps lead to, or the deepest one on the way, and the steps taken.
+    #[must_use]
     pub fn follow(&self, steps: &[Segment]) -> (&Node, Option<&Range<usize>>, usize) {
         let (mut node, mut key, mut taken) = (self, None, 0);
         for step in steps {

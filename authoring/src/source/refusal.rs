@@ -10,8 +10,11 @@ pub(super) const MAX_DEPTH: usize = 200;
 /// Part of a text that kubectl refuses, or reads as something else than is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
+    /// Reason in one sentence.
     pub message: String,
+    /// Cure.
     pub help: Option<&'static str>,
+    /// Bytes of the text that are refused.
     pub span: Range<usize>,
 }
 

@@ -6,11 +6,16 @@ use crate::foreign::in_lines;
 
 /// One case with its time and, if it failed, why.
 pub struct Result<'a> {
+    /// Name of the case.
     pub name: &'a str,
+    /// Duration of the case.
     pub took: Duration,
+    /// Reason of the failure.
     pub failure: Option<String>,
 }
 
+/// Writes the results of all cases.
+#[must_use]
 pub fn document(results: &[Result<'_>]) -> String {
     let failures = results
         .iter()

@@ -25,12 +25,14 @@ use crate::{
 pub struct Difference {
     /// The file with the expectation.
     pub file: String,
+    /// Difference as text, for a terminal.
     pub text: String,
 }
 
 /// Handling of expectations that are not met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
+    /// Report the differences.
     Compare,
     /// Write the actual result.
     Update,

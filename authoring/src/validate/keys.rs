@@ -13,6 +13,7 @@ pub(crate) fn check(document: &Document) -> Vec<Finding> {
 }
 
 /// Returns these findings as warnings, for commands that show the result all the same.
+#[must_use]
 pub fn warnings(document: &Document) -> Vec<Finding> {
     let mut findings = check(document);
     for finding in &mut findings {

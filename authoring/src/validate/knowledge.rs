@@ -12,6 +12,8 @@ pub struct Knowledge {
 }
 
 impl Knowledge {
+    /// Returns the schemas of a catalog, with those of the kinds of Cartouche.
+    #[must_use]
     pub fn new(catalog: Catalog) -> Self {
         Self {
             catalog,

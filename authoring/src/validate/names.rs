@@ -102,6 +102,7 @@ fn help(name: &str) -> String {
 }
 
 /// Returns true for a valid name, or for a valid beginning of one.
+#[must_use]
 pub fn is_subdomain(name: &str, is_prefix: bool) -> bool {
     // The part that is added ends the name.
     if is_prefix {

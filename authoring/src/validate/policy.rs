@@ -193,6 +193,7 @@ fn twice(document: &Document) -> Option<Finding> {
 }
 
 /// Reads the policies as far as possible. The schema check reports the rest.
+#[must_use]
 pub fn asks(document: &Document) -> Asks {
     Asks {
         retry: retry(document),

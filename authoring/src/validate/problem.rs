@@ -9,6 +9,7 @@ use crate::{
 };
 
 /// Returns the finding about a problem, at its place.
+#[must_use]
 pub fn problem_finding(document: &Document, problem: &Diagnostic) -> Finding {
     let first = match problem.at.first() {
         Some(Segment::Key(key)) => key.as_str(),

@@ -37,6 +37,7 @@ pub(super) fn check(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding> {
 }
 
 /// Returns all findings about each of the profiles by itself.
+#[must_use]
 pub fn alone(objects: &Objects) -> Vec<Finding> {
     if objects.profiles.is_empty() {
         return Vec::new();

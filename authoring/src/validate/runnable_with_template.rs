@@ -102,6 +102,7 @@ pub(super) fn check(
 
 /// Returns the finding about a problem in the run of this Runnable: in its template, or in the profile that it is made
 /// with.
+#[must_use]
 pub fn made_finding(
     document: &Document,
     profile: Option<&Document>,
