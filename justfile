@@ -12,7 +12,7 @@ check: lint
 unit *filter:
     cargo test --quiet --package cartouche-crds --package cartouche-language --package cartouche-engines --package cartouche-templating \
         --package cartouche-protocol --package cartouche-controller --lib {{ filter }}
-    cargo test --quiet --package cartouche-cli --lib --test offline {{ filter }}
+    cargo test --quiet --package cartouche-authoring --package cartouche-cli --lib --test offline {{ filter }}
 
 # Build the documentation of the code, private items too, and open it with `just doc --open`.
 doc *options:
