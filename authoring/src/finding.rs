@@ -47,7 +47,7 @@ pub enum Rule {
     Tag,
     /// A template cannot be used.
     Template,
-    /// An output cannot be read from a run, or written where it is to go.
+    /// An output cannot be read from a run, or written to its object.
     Output,
     /// A `healthRule` cannot be used.
     HealthRule,
@@ -61,7 +61,7 @@ pub enum Rule {
     Input,
     /// A Runnable does not give what its template reads.
     Value,
-    /// A Runnable names a template that is not there.
+    /// A Runnable names a template that does not exist.
     Reference,
     /// A selector does not pick one object.
     Selector,
@@ -129,24 +129,24 @@ impl Rule {
     #[must_use]
     pub fn description(self) -> &'static str {
         match self {
-            Self::Yaml => "the file is no valid YAML",
-            Self::Manifest => "a document is no Kubernetes object",
+            Self::Yaml => "the file is not valid YAML",
+            Self::Manifest => "a document is not a Kubernetes object",
             Self::Field => "a field is unknown, or one that is required is missing",
             Self::FieldType => "a value has the wrong type, or is not allowed",
             Self::Tag => "a tag cannot be read",
             Self::Template => "a template cannot be used",
-            Self::Output => "an output cannot be read from a run, or written where it is to go",
+            Self::Output => "an output cannot be read from a run, or written to its object",
             Self::HealthRule => "a healthRule cannot be used",
             Self::InputSchema => "an inputSchema cannot be used",
             Self::Kind => "the kind of the run does not exist, or cannot be a run",
             Self::Name => "a name or a label is not allowed",
             Self::Input => "an input of a Runnable does not fit the inputSchema of its template",
             Self::Value => "a Runnable does not give what its template reads",
-            Self::Reference => "a Runnable names a template that is not there",
+            Self::Reference => "a Runnable names a template that does not exist",
             Self::Selector => "a selector does not pick one object",
             Self::Source => "an input cannot be taken from a ConfigMap or a Secret",
             Self::Profile => "a ClusterRunProfile cannot be used, or does not fit a run",
-            Self::Surprise => "it works, but hardly as its author expects",
+            Self::Surprise => "it works, but probably not as expected",
             Self::Unchecked => "something could not be checked",
         }
     }

@@ -64,7 +64,7 @@ fn shown_path(path: &Path) -> String {
 /// Returns the finding about an unreadable file of a folder, so that it hides none of the others.
 fn not_read(error: &anyhow::Error) -> Finding {
     Finding::error(Rule::Yaml, format!("{error:#}"))
-        .help("correct the file, or take it out of the folder")
+        .help("correct the file, or remove it from the folder")
 }
 
 /// Returns the text of a file.
@@ -179,7 +179,7 @@ fn no_object(source: &Arc<Source>, node: &Node) -> Finding {
     };
     Finding::error(
         Rule::Manifest,
-        format!("this is no Kubernetes object: {missing} {is} missing"),
+        format!("this is not a Kubernetes object: {missing} {is} missing"),
     )
     .at(place)
     .help(
@@ -194,7 +194,7 @@ fn parse(source: &Arc<Source>) -> Result<Vec<Node>, Box<Finding>> {
 }
 
 fn unreadable(source: &Arc<Source>, refusal: Refusal) -> Finding {
-    let message = format!("this is no valid YAML: {}", refusal.message);
+    let message = format!("this is not valid YAML: {}", refusal.message);
     let place = SourceSpan {
         source: Arc::clone(source),
         span: refusal.span,

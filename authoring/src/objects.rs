@@ -369,7 +369,7 @@ pub(crate) fn duplicates(documents: &[Document]) -> Vec<Finding> {
                 Finding::warning(Rule::Manifest, message)
                     .at_document(document)
                     .related(place, "the other one")
-                    .help("give one of them another name, or look at their folders one by one"),
+                    .help("rename one of them, or check their folders one by one"),
             );
         }
     }

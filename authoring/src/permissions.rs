@@ -86,8 +86,8 @@ pub fn rules(
                 vec![resource::known_or_given(api_version, kind, given, &find)?]
             }
             Target::Tagged if given.is_empty() => bail!(
-                "a tag decides of which kind these runs are ({}), so that no resource can be named\n\
-                 hint: name each one that it can be: --resource PLURAL.GROUP, for example --resource jobs.batch",
+                "a tag decides the kind of these runs ({}), so the command cannot name a resource\n\
+                 hint: name each possible one: --resource PLURAL.GROUP, for example --resource jobs.batch",
                 need.why
             ),
             Target::Tagged => given.to_vec(),

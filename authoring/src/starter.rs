@@ -110,7 +110,7 @@ pub fn test_files(kind: StarterKind) -> [StarterFile; 2] {
 /// Returns the account with the role that the template needs, and the account of the pods if they have one.
 fn accounts(kind: StarterKind, account: &Account, template: &str) -> anyhow::Result<String> {
     let read: ClusterRunTemplate =
-        serde_saphyr::from_str(template).context("the template is no YAML")?;
+        serde_saphyr::from_str(template).context("the template is not YAML")?;
     let compiled = Template::compile(&read.spec)
         .map_err(|problems| anyhow!("the template cannot be used: {problems}"))?;
     let needs = cartouche_protocol::permissions::of_template(&account.name, &compiled);

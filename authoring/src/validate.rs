@@ -90,7 +90,7 @@ pub fn nothing_to_check(objects: &Objects, paths: &[PathBuf]) -> Option<Finding>
     }
     let help = misspelt.unwrap_or_else(|| {
         format!(
-            "name files or folders that hold some, of apiVersion: {API_VERSION}; cases of `cartouche test` are passed over"
+            "name files or folders that hold some, of apiVersion: {API_VERSION}; cases of `cartouche test` are skipped"
         )
     });
     let message = format!("there is no {TEMPLATE}, no {RUNNABLE} and no {PROFILE} in {paths}");

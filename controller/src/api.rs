@@ -132,7 +132,7 @@ impl Requests {
         let more = self.pages(path, selector, PAGE, MAX_KEPT, keep).await?;
         if more {
             return Err(ApiError::Unsent(format!(
-                "there are more than {MAX_KEPT} objects: delete those that nobody needs"
+                "there are more than {MAX_KEPT} objects: delete those that are not needed"
             )));
         }
         Ok(())
@@ -336,9 +336,7 @@ fn parsed<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, ApiError> {
 }
 
 fn endless() -> ApiError {
-    ApiError::Unanswered(
-        "the list has no end: the API server says again and again that it goes on".into(),
-    )
+    ApiError::Unanswered("the list has no end: each page announces another one".into())
 }
 
 fn unreadable(error: &serde_json::Error) -> ApiError {

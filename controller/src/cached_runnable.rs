@@ -163,7 +163,7 @@ pub(crate) fn check_beside_inputs(text: &str) -> serde_json::Result<()> {
     }
     let takes = takes(all, MOST_BESIDE_INPUTS);
     Err(serde::de::Error::custom(format!(
-        "what stands beside its inputs (labels, annotations, the rest of the spec) {takes}"
+        "the object without its inputs (labels, annotations, the rest of the spec) {takes}"
     )))
 }
 

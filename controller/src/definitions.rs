@@ -87,7 +87,7 @@ impl State {
         }
         let dropped = self.dropped.as_ref().filter(|it| now < it.held_until)?;
         let why = format!(
-            "the API server drops what the controller writes, as the definitions do not know it: {}",
+            "the API server drops what the controller writes, because the definitions do not have it: {}",
             dropped.fields
         );
         Some((why, Some(dropped.held_until.saturating_sub(now))))

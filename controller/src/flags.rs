@@ -9,12 +9,12 @@ use crate::api::IdentityMode;
 
 /// Makes work in Kubernetes run exactly once per change.
 ///
-/// Watches Runnables (carto.run/v1alpha1). Whenever what a Runnable's ClusterRunTemplate renders
-/// changes, one new object is created as the Runnable's ServiceAccount, and when it has succeeded its
-/// outputs are put into the Runnable's status.
+/// Watches Runnables (carto.run/v1alpha1). When the object that a Runnable's ClusterRunTemplate renders
+/// changes, the controller creates one new object as the Runnable's ServiceAccount. When that object
+/// has succeeded, the controller writes its outputs into the status of the Runnable.
 ///
-/// In a cluster it uses its pod's ServiceAccount. Out of a cluster the variable KUBECONFIG is enough.
-/// SIGTERM and SIGINT stop it; a run that is under way goes on without it.
+/// In a cluster it uses the ServiceAccount of its pod. Outside a cluster, set the variable KUBECONFIG.
+/// SIGTERM and SIGINT stop the controller; running runs continue.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "cartouche-controller", version, max_term_width = 100)]
 pub struct Flags {
@@ -95,9 +95,9 @@ pub struct Flags {
 /// Format of the logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
-    /// A line for people.
+    /// Lines of text.
     Text,
-    /// A JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 

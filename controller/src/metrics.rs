@@ -73,43 +73,43 @@ macro_rules! metrics {
 
 metrics! {
     runs_created: Counter = Counter::default(), "cartouche_runs_created",
-        "Runs that were made";
+        "Created runs";
     runs_finished: Family<ResultLabels, Counter> = Family::default(), "cartouche_runs_finished",
-        "Results of present runs, by result; how a run ends that a newer one has superseded is not counted";
+        "Results of current runs, by result; the end of a superseded run is not counted";
     runs_deleted: Counter = Counter::default(), "cartouche_runs_deleted",
         "Finished runs that retention deleted";
     run_retries: Counter = Counter::default(), "cartouche_run_retries",
-        "Further attempts at what failed";
+        "Retries of failed runs";
     run_stops: Family<ReasonLabels, Counter> = Family::default(), "cartouche_run_stops",
-        "Runs that are to stop, by reason: TimedOut, Replaced (for a later one), Cancelled by a person or Other";
+        "Runs that were asked to stop, by reason: TimedOut, Replaced (by a later one), Cancelled (by a user) or Other";
     change_to_run: Histogram = durations(), "cartouche_change_to_run_seconds",
-        "From when a changed spec of a Runnable reached this process to when its run was made; changes that wait for something else meanwhile, or whose create fails, are left out";
+        "Time from the arrival of a changed spec in this process to the creation of its run; changes that wait for something else meanwhile, or whose create fails, are left out";
     oldest_waiting: Seconds = Gauge::default(), "cartouche_oldest_waiting_change_age_seconds",
-        "How long the oldest change has waited that this process has not acted on: a spec that no status speaks of, or a run that is intended and not made; 0 without one. Above a minute something is wrong";
+        "Age of the oldest change that this process has not acted on: a spec that no status reflects, or a run that is intended and not created; 0 without one. Above a minute something is wrong";
     queue_length: Gauge = Gauge::default(), "cartouche_queue_length",
         "Runnables that wait for their turn to be reconciled";
     requests: Family<RequestLabels, Counter> = Family::default(), "cartouche_api_requests",
-        "Requests to the API server by method, identity (controller or account) and class of answer; a rising share of none or 5xx means that the API server is in trouble, and 429 that it holds this controller back";
+        "Requests to the API server by method, identity (controller or account) and class of answer; a rising share of none or 5xx means that the API server has a problem, and of 429 that it throttles this controller";
     request_seconds: ByMethod = Family::new_with_constructor(durations), "cartouche_api_request_duration_seconds",
-        "How long the API server took to begin its answer, by method; requests without an answer are left out";
+        "Time until the API server began its answer, by method; requests without an answer are left out";
     reconciles: Family<OutcomeLabels, Counter> = Family::default(), "cartouche_reconciles",
-        "Reconciliations of a Runnable by outcome; many that wait or have a problem deserve a look at conditions";
+        "Reconciliations of a Runnable by outcome; if many wait or have a problem, check their conditions";
     reconcile_seconds: Histogram = durations(), "cartouche_reconcile_duration_seconds",
-        "How long a reconciliation took, requests included";
+        "Duration of a reconciliation, requests included";
     problems: Family<ReasonLabels, Counter> = Family::default(), "cartouche_reconcile_problems",
-        "Problems met, by the reason that the Runnable's condition shows";
+        "Problems, by the reason in the condition of the Runnable";
     events_dropped: Counter = Counter::default(), "cartouche_events_dropped",
         "Kubernetes Events not sent because there were too many of a namespace, a newer one of the same reason among them, or because they were not accepted";
     watched_kinds: Family<WatchLabels, Gauge> = Family::default(), "cartouche_watched_kinds",
-        "Kinds that are watched, polled for want of permissions, or polled because their watch fails";
+        "Kinds that are watched, polled for lack of permissions, or polled because their watch fails";
     watched_secrets: Family<SecretLabels, Gauge> = Family::default(), "cartouche_watched_secrets",
         "Secrets that inputs come from, by how they are watched: Watched, Starting, Refused (the account may not), Full (beyond --max-watched-objects) or Failing; all but those that are Watched are polled";
     watch_up: Family<ResourceLabels, Gauge> = Family::default(), "cartouche_watch_up",
-        "1 while the watch of something that the controller itself needs works, by resource; while it is 0, what happens there is noticed late";
+        "1 while the watch of a resource that the controller itself needs works; while it is 0, the controller notices changes of it late";
     runnables: Family<ReadyLabels, Gauge> = Family::default(), "cartouche_runnables",
-        "Runnables by status and reason of Ready; Run is the reason where that is a word of the run itself, and Unobserved where no status was written yet";
+        "Runnables by status and reason of Ready; the reason is Run if it is one of the run itself, and Unobserved if no status was written yet";
     oldest_unfinished: Gauge = Gauge::default(), "cartouche_oldest_unfinished_run_seconds",
-        "How long ago the oldest run began that has not ended; 0 without one";
+        "Age of the oldest run that has not ended; 0 without one";
     build: Family<BuildLabels, Gauge> = Family::default(), "cartouche_build_info",
         "Always 1; its label is the version of the controller";
     unknown_runs: Counter = Counter::default(), "cartouche_unknown_runs",
@@ -117,17 +117,17 @@ metrics! {
     unlistable_kinds: Counter = Counter::default(), "cartouche_unlistable_kinds",
         "Kinds that were left out when the runs of a Runnable without a ledger were listed, because its ServiceAccount may not list them: a permission that was taken away too early hides runs";
     cached_runs_dropped: Counter = Counter::default(), "cartouche_cached_runs_dropped",
-        "Objects that claim to be runs of one Runnable and are not kept in mind, because there are more than 1,000, or as many that went: probably forged";
+        "Objects that claim to be runs of one Runnable and are not kept in memory, because there are more than 1,000, or as many that were deleted: probably forged";
     undecodable: Counter = Counter::default(), "cartouche_undecodable_objects",
         "Objects that could not be read and are ignored";
     status_errors: Family<VerbLabels, Counter> = Family::default(), "cartouche_status_errors",
         "Reads (get) and writes (update) of a Runnable's status that failed for another reason than a conflict; nothing is run for a Runnable whose status cannot be written";
     status_conflicts: Counter = Counter::default(), "cartouche_status_conflicts",
-        "Writes of a Runnable's status that the API server refused because someone else had written the Runnable meanwhile; many mean a second controller, or a tool that writes all the time";
+        "Writes of a Runnable's status that the API server refused because another client had written the Runnable meanwhile; many mean a second controller, or a tool that writes all the time";
     panics: Counter = Counter::default(), "cartouche_panics",
-        "Reconciliations of a Runnable that a mistake in the controller ended; report it";
+        "Reconciliations of a Runnable that a bug in the controller ended; please report it";
     task_restarts: Counter = Counter::default(), "cartouche_task_restarts",
-        "Watches that ended by a mistake of the controller and were begun anew: please report what the log says";
+        "Watches that a bug in the controller ended, and that were restarted: please report it with the log";
     process_cpu: Counter<f64, AtomicU64> = Counter::default(), "process_cpu_seconds",
         "CPU time of the process";
     process_memory: Gauge = Gauge::default(), "process_resident_memory_bytes",

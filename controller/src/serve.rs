@@ -159,8 +159,8 @@ pub async fn serve_over(
             profile_task.abort();
         }
         // Edits of templates or profiles would go unnoticed, so the process ends and gets restarted.
-        _ = &mut template_task => tracing::error!("the watch of templates ended by a mistake of the controller: stopping"),
-        _ = &mut profile_task => tracing::error!("the watch of profiles ended by a mistake of the controller: stopping"),
+        _ = &mut template_task => tracing::error!("a bug in the controller ended the watch of templates: stopping"),
+        _ = &mut profile_task => tracing::error!("a bug in the controller ended the watch of profiles: stopping"),
     }
 }
 

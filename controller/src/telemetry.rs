@@ -9,7 +9,7 @@ use crate::flags::LogFormat;
 /// Starts logging. An unusable filter is an error for the user.
 pub fn start(format: LogFormat, filter: &str) -> Result<(), String> {
     let filter = EnvFilter::try_new(filter)
-        .map_err(|error| format!("--log {filter:?} is no filter: {error}"))?;
+        .map_err(|error| format!("--log {filter:?} is not a valid filter: {error}"))?;
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)

@@ -140,12 +140,12 @@ impl fmt::Display for UnreadableLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Short => "it has fewer than seven values",
-            Self::Number => "its first value is no number of a run",
+            Self::Number => "its first value is not the number of a run",
             Self::Result => "its second value is none of Succeeded, Failed and Lost",
             Self::Object => "its third value is not <apiVersion>/<kind>/<name>",
             Self::Time => "its fifth and sixth values, intentAt= too, are times or -",
-            Self::Key => "what follows the hash is no key=value",
-            Self::Attempt => "attempt= is no number from 1 on",
+            Self::Key => "the text after the hash is not key=value",
+            Self::Attempt => "attempt= is not a number from 1 on",
             Self::Stop => "stop= is not <reason>@<time>",
             Self::Escape => "a % is not followed by two hexadecimal digits",
             Self::Blank => "a value has a blank or a control character, which would be written as % and two digits",

@@ -303,7 +303,7 @@ fn check_named(
                 known: known.map(|(name, _)| name.clone()).collect(),
             }
         } else if names.iter().take(index).any(|before| before == name) {
-            "the output is named twice: take one of them away".into()
+            "the output is named twice: remove one of them".into()
         } else {
             continue;
         };

@@ -275,7 +275,8 @@ impl PodsWords {
             0 | 1 => "1 pod has failed".to_owned(),
             pods => format!("{pods} pods have failed"),
         };
-        let most = limit.map(|limit| format!(", and the run goes on until more than {limit} have"));
+        let most =
+            limit.map(|limit| format!(", and the run continues until more than {limit} have"));
         let words = format!("{pods}{}{LAST}{}", most.unwrap_or_default(), last.words);
         Some(Said::new(
             words,

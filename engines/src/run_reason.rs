@@ -50,7 +50,7 @@ pub enum RunReason {
     Unschedulable,
     /// Scheduling gates hold a pod back.
     SchedulingGated,
-    /// No scheduler has looked at a pod.
+    /// No scheduler has handled a pod.
     NoScheduler,
     /// The run has created no pod.
     NoPodYet,

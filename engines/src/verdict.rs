@@ -38,7 +38,7 @@ pub struct Health {
 
 /// Message in place of a run's own words, if any of them may be a sensitive output.
 const UNSAID: &str =
-    "what the run says of this is not shown, since its template has sensitive outputs";
+    "the run's own message is not shown, because its template has sensitive outputs";
 /// Maximum bytes of an engine's reason. A longer one is dropped.
 const CAUSE_BYTES: usize = 128;
 

@@ -98,7 +98,7 @@ fn of_tag(what: &str, path: &str, error: &TagError, said: &str) -> Explained {
                     format!("did you mean 'runnable.{root}'?")
                 }
                 None => format!(
-                    "a tag reads runnable, run, profile.values or, with a selector, selected; text that is no tag has {} for its $(",
+                    "a tag reads runnable, run, profile.values or, with a selector, selected; for text that is not a tag, write {} instead of $(",
                     syntax::ESCAPE
                 ),
             };
@@ -112,17 +112,17 @@ fn of_tag(what: &str, path: &str, error: &TagError, said: &str) -> Explained {
             UnreadableField::WhenToRun(_) | UnreadableField::Annotation(_),
         ) => explained(
             format!("{what} must not be read"),
-            "when and how often to run is no change of what is run",
+            "this says when to run, not what to run",
             "use an input of its own",
         ),
         TagError::UnreadableField(UnreadableField::InputsFrom) => explained(
             format!("{what} must not be read"),
-            "where values come from is no value",
+            "this is the origin of a value, not the value",
             "read runnable.spec.inputs.<name>",
         ),
         TagError::UnreadableField(UnreadableField::OutputsTo) => explained(
             format!("{what} must not be read"),
-            "where outputs go is no change of what is run",
+            "this says where outputs go, not what to run",
             "use an input of its own",
         ),
         TagError::UnreadableField(UnreadableField::Status | UnreadableField::Volatile { .. }) => {
@@ -182,9 +182,9 @@ fn of_tag_for_path(path: &str) -> Explained {
     let inner = path.strip_prefix(tag::START).unwrap_or_default();
     let inner = inner.trim_end_matches(['$', ')', '.']);
     let help = if inner.starts_with('.') {
-        format!("here stands a path and no tag: write {inner}")
+        format!("write a path here and no tag: {inner}")
     } else {
-        "here stands a path in the run and no tag: write, for example, .metadata.name".to_owned()
+        "write a path in the run here and no tag, for example .metadata.name".to_owned()
     };
     explained(format!("'{path}' is a tag"), "no tag here", help)
 }
@@ -202,10 +202,10 @@ fn of_syntax(what: &str, error: &SyntaxError) -> Explained {
         SyntaxError::FilterWithoutBracket => "a filter ends with )] at once: [?(@.name==\"x\")]",
         SyntaxError::OpenBracket => "close the bracket: [0] or ['name']",
         SyntaxError::Index(text) if text.starts_with('"') => {
-            "names in brackets stand in 'single quotes'"
+            "put names in brackets in 'single quotes'"
         }
         SyntaxError::Index(_) => {
-            "in brackets stands a number, a name in 'single quotes', or a filter such as [?(@.name==\"x\")]"
+            "write a number, a name in 'single quotes', or a filter in the brackets, such as [?(@.name==\"x\")]"
         }
         SyntaxError::OpenQuote | SyntaxError::Quoted(_) => "close the quotes",
         SyntaxError::Character('{') => {
@@ -256,12 +256,12 @@ fn of_search(what: &str, error: &SearchError, said: &str) -> Explained {
         SearchError::Word(word) => explained(
             format!("{what} has a space where none may be"),
             "a space",
-            format!("there must be no space before '{word}': spaces may only stand at the end"),
+            format!("there must be no space before '{word}': spaces are only allowed at the end"),
         ),
         SearchError::NoText(word) => explained(
             format!("{what} compares with {word}, which has no quotes"),
             "no quotes",
-            format!("a text to compare with stands in quotes: \"{word}\""),
+            format!("put a text to compare with in quotes: \"{word}\""),
         ),
         SearchError::Operator(operator) => explained(
             format!("{what} compares with '{operator}'"),
@@ -271,7 +271,7 @@ fn of_search(what: &str, error: &SearchError, said: &str) -> Explained {
         SearchError::OutOfBounds { index, length } => explained(
             format!("{what} goes beyond the list: index {index}, length {length}"),
             "beyond the end",
-            "use a position that is there; [-1] is the last element",
+            "use an existing position; [-1] is the last element",
         ),
         SearchError::NotAnArray { kind, .. } => explained(
             format!("{what} takes an element of a {kind}, which is no list"),
@@ -294,7 +294,7 @@ fn of_field(diagnostic: &Diagnostic, kind: &DiagnosticKind) -> Explained {
         DiagnosticKind::Namespace => explained(
             "a template cannot set metadata.namespace",
             "runs are in the namespace of their Runnable",
-            "take this line out",
+            "remove this line",
         ),
         DiagnosticKind::NoName => explained(
             "the runs have no name",
@@ -377,7 +377,7 @@ fn of_schema(diagnostic: &Diagnostic, kind: &DiagnosticKind, path: &str) -> Opti
 /// Returns advice for kinds without advice of their own.
 fn default_help(kind: &DiagnosticKind) -> Option<&'static str> {
     match kind {
-        DiagnosticKind::NotOneRule => Some("keep one of them and take the others away"),
+        DiagnosticKind::NotOneRule => Some("keep one of them and remove the others"),
         DiagnosticKind::NothingMatched => Some("say which condition or which field decides"),
         DiagnosticKind::NoValues(_) => Some("add values: [...], or use Exists or DoesNotExist"),
         DiagnosticKind::Limit(_) => {

@@ -99,24 +99,24 @@ pub enum UnreadableField {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenTagError {
     /// It reads a fact of a run that is unknown when the run is made.
-    #[error("of a run a tag reads {}, and nothing else", FACTS.map(|fact| format!("run.{fact}")).join(", "))]
+    #[error("a tag can read only {} of a run", FACTS.map(|fact| format!("run.{fact}")).join(", "))]
     UnknownFact,
     /// It reads a part of a profile other than its values.
-    #[error("of a profile a tag reads profile.values.<name>, and nothing else")]
+    #[error("a tag can read only profile.values.<name> of a profile")]
     NotOfValues,
     /// It is part of the run's name or kind.
     #[error(
-        "'{0}' is not known before the run is made, and this is needed to make it: read runnable or selected"
+        "'{0}' is not known before the run is created, and this value is needed to create it: read runnable or selected"
     )]
     TooLate(&'static str),
     /// It reads an object that a profile does not know.
-    #[error("a profile reads runnable, run and profile.values, and nothing of the selected object")]
+    #[error("a profile can read runnable, run and profile.values, but not the selected object")]
     NotInProfile,
     /// The run answers no re-run request.
-    #[error("the run answers no re-run request, so that there is no run.rerunToken")]
+    #[error("no re-run was requested, so there is no run.rerunToken")]
     NoRerun,
     /// There is no profile.
-    #[error("the run is made without a profile, so that there are no profile.values")]
+    #[error("the run has no profile, so there are no profile.values")]
     NoProfile,
     /// A label, or an annotation, is not a text.
     #[error(

@@ -44,7 +44,7 @@ pub enum WarningKind {
     ForeignTag(Option<String>),
     /// The beginning of a text with the markers of a tag that is none.
     #[error(
-        "{0} is not read as a tag and stays as it is; write {escape} for its $( to say that it is text",
+        "{0} is not read as a tag and stays as it is; if it is text, write {escape} instead of its $(",
         escape = syntax::ESCAPE
     )]
     LeftAlone(String),
@@ -56,8 +56,8 @@ pub enum WarningKind {
     Unmet(Unmet),
     /// A context without a timeout, which some runners treat as no time left.
     #[error(
-        "without a timeout the context says 0s, which runners on Capact's Manager for Go take for no time \
-         at all: they fail at once"
+        "without a timeout the context has 0s: runners with Capact's Manager for Go read that as no time \
+         at all, and fail immediately"
     )]
     NoTimeout,
     /// Outputs of an object that may be confidential.

@@ -17,9 +17,9 @@ const LOOK: &str =
     "look at the run (`cartouche logs`), change what is wrong, or run again: `cartouche rerun`";
 /// Pods that are gone have no log.
 const WATCH: &str = "change what is wrong, or run again and watch it: `cartouche rerun`, then `cartouche logs --follow`";
-const GIVE_TIME: &str = "see what takes it so long, or raise activeDeadlineSeconds in the template; without a change it runs again by `cartouche rerun`";
-const RAISE_TIMEOUT: &str = "see what takes it so long, or raise spec.timeout of the Runnable and of its template, and run again: `cartouche rerun`";
-const STOPPED: &str = "run again when it may: `cartouche rerun`; a change runs by itself";
+const GIVE_TIME: &str = "find out why it takes so long, or raise activeDeadlineSeconds in the template; without a change, run it again: `cartouche rerun`";
+const RAISE_TIMEOUT: &str = "find out why it takes so long, or raise spec.timeout of the Runnable and of its template, and run again: `cartouche rerun`";
+const STOPPED: &str = "to run it again: `cartouche rerun`; a change starts a run by itself";
 
 /// Returns the advice about the condition that keeps a Runnable from being ready, or `None` if
 /// there is none.
@@ -46,7 +46,7 @@ fn of_run(status: &RunnableStatus, blocking: &Condition) -> Option<&'static str>
     } else if find(status, READY).is_some_and(|it| is_at_work(&it.status, &it.reason)) {
         remedy_at_work(said)
     } else {
-        Some("wait until the run ends, or see whether its engine runs")
+        Some("wait until the run ends, or check that its engine is running")
     }
 }
 
@@ -55,7 +55,7 @@ fn of_run(status: &RunnableStatus, blocking: &Condition) -> Option<&'static str>
 fn with_profile<'a>(advice: &'a str, status: &RunnableStatus) -> Cow<'a, str> {
     match &status.profile {
         Some(profile) if advice.contains("in the template") => Cow::Owned(format!(
-            "{advice}; ClusterRunProfile {:?} goes before the template, and what is corrected there makes no run by itself: `cartouche rerun` asks for one",
+            "{advice}; ClusterRunProfile {:?} overrides the template, and a correction of the profile makes no run by itself: `cartouche rerun` requests one",
             profile.name
         )),
         _ => Cow::Borrowed(advice),
@@ -175,16 +175,16 @@ mod tests {
         status.profile = serde_json::from_value(json!({ "name": "tiny" })).unwrap();
         let said = advised(&status);
         assert!(
-            said.contains("; ClusterRunProfile \"tiny\" goes before the template, and"),
+            said.contains("; ClusterRunProfile \"tiny\" overrides the template, and"),
             "{said}"
         );
-        assert!(said.ends_with("makes no run by itself: `cartouche rerun` asks for one"));
+        assert!(said.ends_with("makes no run by itself: `cartouche rerun` requests one"));
         status.conditions[1].reason = "InvalidImageName".to_owned();
         status.conditions[1].message =
             "container a of pod x cannot be started (InvalidImageName)".to_owned();
         let said = advised(&status);
         assert!(
-            said.contains("ClusterRunProfile \"tiny\" goes before"),
+            said.contains("ClusterRunProfile \"tiny\" overrides"),
             "{said}"
         );
     }

@@ -254,7 +254,9 @@ impl Diagnosis {
                 // Most such Runnables name no account.
                 return match account.as_str() {
                     DEFAULT_SERVICE_ACCOUNT => {
-                        format!("name an account that may in spec.serviceAccountName, or {role}")
+                        format!(
+                            "set spec.serviceAccountName to an account with the permission; {role}"
+                        )
                     }
                     _ => role,
                 };
@@ -273,7 +275,7 @@ impl Diagnosis {
                 let cure = WrongType::of(why).map(|wrong| wrong.cure());
                 let cure = cure.unwrap_or_else(|| invalid::cure(why));
                 return format!(
-                    "{cure}; `cartouche diff {runnable} -n {namespace} --server-dry-run` asks again"
+                    "{cure}; `cartouche diff {runnable} -n {namespace} --server-dry-run` checks it again"
                 );
             }
             Self::ApprovalRequired(guarded, _) => return guarded.approve(),
@@ -305,72 +307,70 @@ impl Diagnosis {
                 "let the controller create serviceaccounts/token in that namespace (docs/concepts/security.md)"
             }
             Self::TemplateMissing(_) => "create it, or correct spec.runTemplateRef.name",
-            Self::ClusterScoped(..) => "let the template make a kind that lives in a namespace",
+            Self::ClusterScoped(..) => "use a namespaced kind in the template",
             Self::KindMissing(..) => "install what serves it, or correct apiVersion and kind",
             Self::NothingSelected(..) => {
-                "create the object, in the namespace of the Runnable if its kind has one, or correct spec.selector or the labels"
+                "create the object (in the namespace of the Runnable, if its kind is namespaced), or correct spec.selector or the labels"
             }
             Self::SeveralSelected(..) => {
-                "add labels to spec.selector, or take them off the others, until one is left"
+                "add labels to spec.selector, or remove them from the other objects, until only one matches"
             }
             Self::Selector(_) => "correct spec.selector.matchingLabels",
-            Self::Refused(..) => "see what the answer names; it is tried again",
+            Self::Refused(..) => "correct what the answer names; the controller retries",
             Self::NotAdmitted(why) if is_of_quota(why) => {
-                "raise that ResourceQuota, or delete what it counts, such as ended runs; it is tried again within minutes, and at once when you edit the Runnable or its template, or by `cartouche rerun`, which sets the annotation carto.run/retry-now"
+                "raise that ResourceQuota, or delete what it counts, such as ended runs; the controller retries within minutes, or immediately after `cartouche rerun` (annotation carto.run/retry-now) or an edit of the Runnable or its template"
             }
             Self::NotAdmitted(_) => {
-                "do as the answer says; it is tried again within minutes, and at once when you edit the Runnable or its template, or by `cartouche rerun`, which sets the annotation carto.run/retry-now"
+                "do as the answer says; the controller retries within minutes, or immediately after `cartouche rerun` (annotation carto.run/retry-now) or an edit of the Runnable or its template"
             }
             Self::WebhookSilent(_) => {
-                "see that the service behind that webhook is there and answers, or remove the webhook; the run is tried again meanwhile"
+                "check that the service behind that webhook is running and answers, or remove the webhook; the controller retries meanwhile"
             }
-            Self::NamespaceEnds(_) => "nothing: no run can be made in it any more",
+            Self::NamespaceEnds(_) => "nothing: no run can be created in it any more",
             Self::NoAnswer(_) | Self::TemplateUnread(_) | Self::NameFreed => {
-                "nothing: it is tried again"
+                "nothing: the controller retries"
             }
             Self::Runaway { .. } => {
                 "let the template read only fields that its runs do not change; a change of the Runnable or its template ends the wait"
             }
             Self::NoWayToStop(..) => {
-                "give the template a spec.stop that says how, and end the run in the way of its engine"
+                "add spec.stop to the template, and stop this run with the tools of its engine"
             }
             Self::NotStopped(_, stop) if stop.reason == StopReason::Replaced => {
-                "see whether its engine runs, and end the run in its way; it is told to stop again every 5 minutes, and the new run begins when it has ended"
+                "check that its engine is running, and stop the run with the tools of that engine; the controller asks it to stop every 5 minutes, and creates the next run when it has ended"
             }
             Self::NotStopped(..) => {
-                "see whether its engine runs, and end the run in its way; it is told again every 5 minutes, and a new one is made only when something changes"
+                "check that its engine is running, and stop the run with the tools of that engine; the controller asks it to stop every 5 minutes, and creates a new run only after a change"
             }
             Self::OtherController(_) => {
-                "leave the status alone if it was edited by hand; else stop the other controller of carto.run, which may be Cartographer"
+                "if the status was edited by hand, leave it alone; otherwise stop the other controller of carto.run, which may be Cartographer"
             }
-            Self::Debouncing { .. } => "nothing: it begins by itself",
+            Self::Debouncing { .. } => "nothing: the run begins by itself",
             Self::DependencyNotReady(_, why) => dependency::waits_cure(why),
             Self::DependencyFailed(failed) => dependency::failed_cure(failed),
             Self::Profile(held) => held.cure(),
             Self::ProfileNotRefreshed(why) => why.cure(),
             Self::NamespacesUnknown(_) => {
-                "let the controller list and watch namespaces (docs/concepts/security.md), or take namespaceSelector out of the rules of profiles"
+                "let the controller list and watch namespaces (docs/concepts/security.md), or remove namespaceSelector from the rules of profiles"
             }
             Self::PermissionMissing(..) => {
-                "grant that to the ServiceAccount, or correct requires in the template; it goes on then"
+                "grant it to the ServiceAccount, or correct requires in the template; the controller then creates the run"
             }
-            Self::DependencyCycle(_) => "take one of these references away",
-            Self::Suspended => {
-                "`cartouche resume`, or set spec.suspend to false, when it may be made"
-            }
-            Self::Crowded(_) => "delete those that hang, or wait until one ends",
+            Self::DependencyCycle(_) => "remove one of these references",
+            Self::Suspended => "run `cartouche resume`, or set spec.suspend to false",
+            Self::Crowded(_) => "delete runs that hang, or wait until one ends",
             Self::StatusFull(_) => {
-                "let the template give smaller outputs, or take what is no use any more out of the status (`kubectl edit --subresource=status`), but leave currentRun and unfinishedRuns"
+                "make the outputs of the template smaller, or remove what is no longer needed from the status (`kubectl edit --subresource=status`), but keep currentRun and unfinishedRuns"
             }
             Self::MarksRemoved => {
-                "see that no admission webhook removes labels or annotations of new objects"
+                "make sure that no admission webhook removes labels or annotations of new objects"
             }
             Self::Unreadable(_) => "correct the Runnable",
             Self::NewerNeeds(_) => {
-                "upgrade what says this; controllers of that newer release go on with it meanwhile"
+                "upgrade the controller or command that reports this; controllers of the newer release continue meanwhile"
             }
             Self::NewerFields(..) => {
-                "upgrade the controller, or take these fields away if they are not needed"
+                "upgrade the controller, or remove these fields if they are not needed"
             }
             Self::Unrendered(..)
             | Self::Unacceptable(_)

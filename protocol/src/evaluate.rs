@@ -153,9 +153,9 @@ fn outputs_of_job(template: &Template, job: &mut Value, pods: EndedPods) -> Outp
         && let Some((found, counted)) = strangers_among(&pods, job)
     {
         let what = format!(
-            "{found} pods have succeeded that name it as their Job, and it counts {counted}: nothing tells which of them is a stranger's"
+            "{found} pods that name it as their Job have succeeded, but the Job counts {counted}: another client may have created one of them"
         );
-        let cure = "see who may create pods in this namespace, and delete those that are not the Job's; `cartouche rerun` runs it again";
+        let cure = "check who may create pods in this namespace, and delete those that are not the Job's; `cartouche rerun` runs it again";
         return OutputsRead::Unsatisfied {
             why: what.clone(),
             faults: vec![Fault::new(what, Some(cure.to_owned()))],
@@ -293,7 +293,7 @@ pub fn outputs(template: &Template, object: &Value) -> OutputsRead {
             Some(weight) => format!("it {}", takes(weight, MAX_WEIGHT)),
             None => format!("it is nested deeper than {MAX_DEPTH} levels"),
         };
-        let why = format!("{why}, so that not all of it can be read");
+        let why = format!("{why}, so not all of it can be read");
         let faults = vec![Fault::new(why.clone(), None)];
         return OutputsRead::Unsatisfied { why, faults };
     }
@@ -312,12 +312,12 @@ fn faults(error: &OutputError, object: &Value) -> Vec<Fault> {
     let OutputError::Paths(paths) = error else {
         let cure = match error {
             OutputError::ShowsSensitive { .. } => {
-                "let its path lead elsewhere, make it sensitive as well, or let the run give a value that stands in no other"
+                "change its path, make it sensitive as well, or let the run give a value that occurs in no other output"
             }
             OutputError::Secret => {
-                "take outputs out of the template: nobody reads a Secret for others"
+                "remove outputs from the template: Cartouche does not publish values of a Secret"
             }
-            _ => "let the run give less, or other outputs",
+            _ => "let the run give smaller outputs, or others",
         };
         return vec![Fault::new(error.to_string(), Some(cure.to_owned()))];
     };
@@ -354,7 +354,9 @@ fn outside_status(path: &str, object: &Value) -> Option<String> {
         return None;
     }
     let cure = explained::beside_status(path)?;
-    Some(format!("{cure}; the same run is then read again"))
+    Some(format!(
+        "{cure}; the controller then reads the same run again"
+    ))
 }
 
 /// Returns the field that was probably meant by a path that finds nothing. It only suggests a name similar to the
@@ -371,7 +373,7 @@ fn meant(path: &OutputPathError, object: &Value) -> Option<String> {
         let names = members.keys().map(String::as_str).take(COMPARED);
         let meant = suggestion::nearest(key, names)?;
         return Some(format!(
-            "did you mean '{meant}' in the place of '{key}'? A path that is corrected in the template is read in the same run"
+            "did you mean '{meant}' instead of '{key}'? The controller reads a corrected path in the same run"
         ));
     }
     None
@@ -384,18 +386,20 @@ fn output_cure(path: &OutputPathError, object: &Value) -> &'static str {
         .starts_with(TERMINATION_MESSAGE);
     match object.get(TERMINATION_MESSAGE) {
         None if reads_words => {
-            "have a container of the run write its termination message (/dev/termination-log)"
+            "let a container of the run write its termination message (/dev/termination-log)"
         }
         Some(Value::String(words)) if reads_words && words.len() >= CUT_BYTES => {
-            "have the container write less: Kubernetes keeps the last 4,096 bytes of a termination message, so that this one is cut; let it say where the rest is"
+            "let the container write less: Kubernetes keeps only the last 4,096 bytes of a termination message, so this one was cut; let it name the place of the rest"
         }
         Some(Value::String(_)) if reads_words => {
-            "have the container write a JSON object as its termination message, which is a string here, or read .terminationMessage as a whole"
+            "let the container write a JSON object as its termination message, which is a string here, or read .terminationMessage as a whole"
         }
         _ if path.missing => {
-            "correct the path in outputs of the template, or name the output in its optionalOutputs if runs may lack it; the same run is then read again"
+            "correct the path in outputs of the template, or name the output in its optionalOutputs if runs may lack it; the controller then reads the same run again"
         }
-        _ => "correct the path in outputs of the template; the same run is then read again",
+        _ => {
+            "correct the path in outputs of the template; the controller then reads the same run again"
+        }
     }
 }
 

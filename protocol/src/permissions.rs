@@ -67,7 +67,7 @@ fn of_runs(name: &str, target: &Target) -> Vec<Need> {
     vec![
         need(
             &["list", "create"],
-            &format!("to make and follow the runs of the template {name}"),
+            &format!("to create and follow the runs of the template {name}"),
             false,
         ),
         need(&["get"], "to read one run without listing all", true),
@@ -96,7 +96,7 @@ fn of_pods(name: &str, template: &Template) -> Vec<Need> {
 }
 
 fn to_tell_of_pods() -> Need {
-    let why = "to tell in the status why a pod of a run failed or does not run";
+    let why = "to report in the status why a pod of a run failed or does not run";
     of_pod(why.to_owned(), true)
 }
 
@@ -119,8 +119,8 @@ pub fn of_stop(name: &str, template: &Template, policy: &Policy) -> Option<Need>
         return None;
     }
     let which = match policy.timeout {
-        Some(_) => "that work for longer than their timeout",
-        None => "that make way for later ones",
+        Some(_) => "that exceed their timeout",
+        None => "that later ones replace",
     };
     let kind = template.literal_kind();
     let request = match kind {
@@ -192,7 +192,7 @@ pub fn of_sources(own: &str, runnable: &str, sources: &[InputSource]) -> Vec<Nee
         // The controller watches ConfigMaps itself.
         let heard = is_secret.then(|| Need {
             verbs: &["watch"],
-            why: format!("to hear of a change of them at once for the Runnable {runnable}"),
+            why: format!("to notice their changes immediately for the Runnable {runnable}"),
             optional: true,
             ..read.clone()
         });
@@ -223,7 +223,7 @@ pub fn of_sinks(runnable: &str, sinks: &[OutputSink]) -> Vec<Need> {
             need(
                 Vec::new(),
                 &["create"],
-                format!("to make what outputs of the Runnable {runnable} go to"),
+                format!("to create the objects for outputs of the Runnable {runnable}"),
             ),
             need(
                 names.into_iter().collect(),

@@ -205,7 +205,7 @@ impl Policy {
             return Ok(());
         };
         let what = format!(
-            "retry makes further runs, and the template gives each of them the name {name:?}"
+            "retry creates further runs, but the template gives each of them the name {name:?}"
         );
         let cure = "use metadata.generateName in the template instead of metadata.name, or set retry.limit to 0";
         Err(vec![Fault::new(what, Some(cure.to_owned()))])

@@ -207,7 +207,7 @@ fn value(
                 "{}, which a Runnable made as its run: the status of that Runnable shows the uid by which its values could be guessed",
                 from()
             ),
-            "name a Secret that is no run: one that outputs are written to, or a copy",
+            "name another Secret: one that outputs are written to, or a copy",
         ))),
         Some(SourceRead::ConfigMap(map)) => {
             let reference = source.config_map_key_ref.as_ref();
@@ -246,7 +246,7 @@ fn value(
                 "input {input} comes from {object}, and there are several: {}",
                 names.join(", ")
             ),
-            "add labels, or take them off the others, until one is left",
+            "add labels, or remove them from the other objects, until only one matches",
         ))),
     }
 }
@@ -255,7 +255,7 @@ fn value(
 /// not use one of another namespace.
 fn reference(object: &SourceObject, of: &SensitiveOutput, from: &str) -> Result<Sourced, Wrong> {
     if object.namespace.is_some() {
-        let what = format!("{from}, which is sensitive and stands in a Secret of that namespace");
+        let what = format!("{from}, which is sensitive and stored in a Secret of that namespace");
         let cure = "read it in the namespace of its Runnable, or write it to where both may use it";
         return Err(Wrong::Fault(fault(what, cure)));
     }
@@ -279,7 +279,7 @@ fn field<'a>(of: &'a ObjectRead, path: &str, from: &str) -> Result<&'a Value, Wr
             Err(Wrong::Fault(fault(format!("{from}: {why}"), TOO_MUCH)))
         }
         (None, _) => {
-            let cure = "see that the object says it, correct the path, or set optional if the template can do without it";
+            let cure = "make sure that the object has it, correct the path, or set optional if the template can do without it";
             Err(Wrong::Missing(fault(
                 format!("{from}, which has nothing at {path}"),
                 cure,
@@ -302,7 +302,7 @@ fn text<'a>(map: &'a Value, key: &str, from: impl Fn() -> String) -> Result<&'a 
 }
 
 /// Cure for an object or a value that is too large to be held.
-const TOO_MUCH: &str = "let it hold less, or let the run read it itself";
+const TOO_MUCH: &str = "make it smaller, or let the run read it itself";
 
 fn unusable(from: &str, error: &UnreadableText) -> Wrong {
     let cure = "correct the value, or let the run read it itself";
@@ -317,8 +317,7 @@ fn absent(what: String) -> Wrong {
 fn behind(from: &str) -> Wrong {
     let what =
         format!("{from}, whose Secret has not been written since it gave its present outputs");
-    let cure =
-        "see what keeps it from writing its Secret: `cartouche why` of that Runnable says it";
+    let cure = "run `cartouche why` on that Runnable: it shows why the Secret was not written";
     Wrong::Awaited(fault(what, cure))
 }
 

@@ -399,7 +399,10 @@ fn lost(current: &CurrentRun) -> ConditionValue {
 }
 
 fn vanished(current: &CurrentRun) -> String {
-    format!("run [{}] vanished while nobody watched", current.name)
+    format!(
+        "run [{}] disappeared before the controller saw its end",
+        current.name
+    )
 }
 
 /// Returns true if the next status differs from the stored one, so that the caller has something to write.

@@ -80,7 +80,7 @@ impl Context {
         let kind = DiagnosticKind::with_cure(
             "it is a Secret that a Runnable made as its run, and the status of that Runnable shows the uid by which its values \
              could be guessed",
-            "select a Secret that is no run: one that outputs are written to, or a copy",
+            "select another Secret: one that outputs are written to, or a copy",
         );
         Err(Diagnostic::new(Root::Context, Segment::keys([SELECTED]), kind).into())
     }

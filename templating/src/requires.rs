@@ -113,7 +113,7 @@ fn below(problems: &Diagnostics) -> Diagnostics {
 }
 
 fn without_account() -> Diagnostic {
-    let kind = "of runs of this kind nobody knows which ServiceAccount their pods have";
+    let kind = "Cartouche does not know which ServiceAccount the pods of runs of this kind have";
     wrong(vec![REQUIRES.into()], kind.to_owned())
 }
 
@@ -235,6 +235,9 @@ mod tests {
     #[test]
     fn of_a_kind_whose_pods_nobody_knows_nothing_can_be_asked() {
         let said = needed("TestObj", &secrets("a"), &json!("a")).unwrap_err();
-        assert!(said.contains("nobody knows which ServiceAccount"), "{said}");
+        assert!(
+            said.contains("does not know which ServiceAccount"),
+            "{said}"
+        );
     }
 }

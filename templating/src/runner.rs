@@ -245,7 +245,7 @@ pub fn mounted(runner: &Runner) -> Vec<Mounted> {
         format!("{args}, as JSON ({ARGS_VARIABLE})"),
     )];
     if runner.context == Some(true) {
-        let content = format!("for whom the container works, as JSON ({CONTEXT_VARIABLE})");
+        let content = format!("the context of the run, as JSON ({CONTEXT_VARIABLE})");
         files.push(file(CONTEXT_PATH, content));
     }
     for one in runner.files.iter().flatten() {

@@ -47,7 +47,7 @@ impl Sourced {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnreadableText {
     /// The text is not JSON.
-    #[error("it is no JSON that can be read: line {0}, column {1}")]
+    #[error("it is not valid JSON: line {0}, column {1}")]
     NotJson(usize, usize),
     /// The value is nested too deeply.
     #[error("it nests objects and arrays more than {MAX_DEPTH} deep")]

@@ -79,7 +79,7 @@ impl Node {
             Known::Named => String::new(),
             Known::Absent => "not there".to_owned(),
             Known::NotVisible => "not visible to you".to_owned(),
-            Known::NotLookedAt => "not looked at".to_owned(),
+            Known::NotLookedAt => "not read".to_owned(),
         }
     }
 

@@ -112,7 +112,7 @@ pub fn explain(
         });
         out.push_str(&fields(inside));
     } else if input.is_none() {
-        out.push_str("\nIt takes any inputs.\n");
+        out.push_str("\nIt accepts any inputs.\n");
     }
     if input.is_none() {
         out.push_str(&making(template));

@@ -111,7 +111,11 @@ impl Absent {
     /// Returns the message about an input that is left out.
     #[must_use]
     pub fn left_out(&self) -> String {
-        format!("input {} is left out, since {}", self.input, self.reason())
+        format!(
+            "input {} is left out, because {}",
+            self.input,
+            self.reason()
+        )
     }
 
     fn reason(&self) -> String {
@@ -135,7 +139,7 @@ impl Absent {
                 "give a file with {object} as it is on a cluster (kubectl get -o yaml), which has {key} in its status.outputs"
             ),
             SourceKind::Secret => format!(
-                "give a file with {object}, which has {key} in its stringData: any value will do, and none is shown"
+                "give a file with {object}, which has {key} in its stringData: any value works, and none is shown"
             ),
         };
         if let Some(generated) = &self.generated {

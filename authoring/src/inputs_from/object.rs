@@ -37,9 +37,9 @@ impl Unusable {
     #[must_use]
     pub fn said(self) -> (&'static str, &'static str) {
         match self {
-            Self::NoText => ("which is no text in its file", "put it in quotes"),
+            Self::NoText => ("which is not a string in its file", "put it in quotes"),
             Self::NoBase64 => (
-                "which is no base64 in its file",
+                "which is not base64 in its file",
                 "encode it, or give it as it is in stringData",
             ),
             Self::NoRunnable => (

@@ -218,7 +218,7 @@ impl<'a> Taking<'a> {
         let finding = Finding::error(Rule::Source, message)
             .at(self.runnable.place_at(&at))
             .label("which one?")
-            .help("give one of them another name, or look at their folders one by one");
+            .help("rename one of them, or check their folders one by one");
         let places = found.iter().map(|it| it.place_of(&["metadata", "name"]));
         places.fold(finding, |finding, place| {
             finding.with_note(format!("one is in {}", place.shown()))

@@ -94,13 +94,13 @@ fn what_is_wrong_with_an_object_is_told_at_the_key_and_no_secret_is_shown() {
         (
             SIZE,
             config_map("data: {small: '{'}"),
-            "it is no JSON that can be read: line 1",
+            "it is not valid JSON: line 1",
             "small",
         ),
         (
             SIZE,
             config_map("data: {small: 3}"),
-            "which is no text in its file",
+            "which is not a string in its file",
             "small",
         ),
         (
@@ -112,13 +112,13 @@ fn what_is_wrong_with_an_object_is_told_at_the_key_and_no_secret_is_shown() {
         (
             PASSWORD,
             secret("data: {word: hunter2!}"),
-            "which is no base64 in its file",
+            "which is not base64 in its file",
             "word",
         ),
         (
             PASSWORD,
             secret("stringData: {word: 4711}"),
-            "which is no text in its file",
+            "which is not a string in its file",
             "word",
         ),
         (

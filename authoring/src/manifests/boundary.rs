@@ -35,7 +35,7 @@ impl Boundary {
                 let link = link.display();
                 let (repository, to) = (repository.display(), to.display());
                 bail!(
-                    "{link} is a link that leads out of the repository {repository}\nhint: name {to} itself"
+                    "{link} is a link out of the repository {repository}\nhint: name {to} itself"
                 );
             }
         }
@@ -76,7 +76,7 @@ impl Boundary {
         if let Err(out) = self.check_found(folder) {
             let out = out.to_string();
             let first = out.lines().next().unwrap_or_default();
-            remark::send(&format!("{first}: it is passed over"))?;
+            remark::send(&format!("{first}: it is skipped"))?;
             return Ok(false);
         }
         let to = folder.canonicalize()?;
@@ -121,7 +121,7 @@ impl Boundary {
         }
         bail!(
             "{what}, which is outside of the folder {root}\n\
-             hint: {cure}, or begin at a folder that holds both; in a repository (with .git) all of it may be used"
+             hint: {cure}, or use a folder that holds both; in a repository (with .git), all of it may be used"
         );
     }
 

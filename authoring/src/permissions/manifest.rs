@@ -151,6 +151,6 @@ pub fn account(account: &Account) -> Value {
 
 /// Returns the account as YAML.
 pub fn account_yaml(account: &Account) -> anyhow::Result<String> {
-    let comment = "leave this out if the account is there with fields of its own: kubectl apply may take them away";
+    let comment = "leave this out if the account exists with fields of its own: kubectl apply may remove them";
     Ok(yaml::comment(comment) + &yaml::text(&self::account(account))?)
 }

@@ -86,7 +86,7 @@ pub fn given(name: &str) -> Result<String, String> {
         .is_some_and(|own| own.starts_with(':'))
     {
         return Err(format!(
-            "{PREFIX}: begins the names of roles in the cluster: choose another beginning"
+            "{PREFIX}: begins the names of roles in the cluster: choose another prefix"
         ));
     }
     Ok(name.to_owned())

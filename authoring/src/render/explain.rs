@@ -151,7 +151,7 @@ pub fn as_comments(origins: &[Origin], profile: Option<&str>) -> String {
         format!(" or in ClusterRunProfile {name}")
     });
     let mut lines = vec![format!(
-        "where the values come from; what is not listed stands in the template{profile} as it is"
+        "where the values come from; values that are not listed are literal in the template{profile}"
     )];
     for origin in origins {
         lines.push(String::new());

@@ -87,7 +87,7 @@ fn labels_of(object: &Value) -> Labels {
     serde_json::from_value(labels.unwrap_or_default()).unwrap_or_default()
 }
 
-/// Returns the facts of a Runnable that rules look at. Other fields that cannot be read do not matter.
+/// Returns the facts of a Runnable that rules read. Other fields that cannot be read do not matter.
 pub(crate) fn facts(runnable: &Value) -> RunnableFacts {
     if let Ok(typed) = serde_json::from_value::<Runnable>(runnable.clone()) {
         return RunnableFacts::of(&typed);

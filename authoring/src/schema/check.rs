@@ -93,7 +93,7 @@ impl<'a> Checker<'a> {
                         .or_else(|| wrapped(schema, key, value))
                         .or_else(|| walk.elsewhere(schema, key))
                         .or_else(|| suggestion::hint(key, "the fields are", schema.member_names()))
-                        .or_else(|| Some("look at the spelling and at the indentation".to_owned()));
+                        .or_else(|| Some("check the spelling and the indentation".to_owned()));
                     walk.report(Fault::Unknown { key: key.clone() }, help);
                 }
             });
@@ -147,7 +147,7 @@ impl<'a> Checker<'a> {
             });
         if let Some(name) = below {
             return Some(format!(
-                "'{key}' is a field of '{name}': look at the indentation"
+                "'{key}' is a field of '{name}': check the indentation"
             ));
         }
         let depth = self.above.iter().rposition(|schema| has(*schema))?;
@@ -159,10 +159,10 @@ impl<'a> Checker<'a> {
             .cloned();
         match crate::source::shown(&objects.collect::<Vec<_>>()).as_str() {
             "" => Some(format!(
-                "'{key}' is a field of the object itself: look at the indentation"
+                "'{key}' is a field of the object itself: check the indentation"
             )),
             place => Some(format!(
-                "'{key}' is a field of {place}: look at the indentation"
+                "'{key}' is a field of {place}: check the indentation"
             )),
         }
     }
@@ -206,7 +206,7 @@ fn wrapped(schema: Schema<'_>, key: &str, value: &Partial) -> Option<String> {
     let is_known = |name: &&str| matches!(schema.member(name), Member::Known(_));
     (!names.is_empty() && names.iter().all(is_known)).then(|| {
         let names = names.join(", ");
-        format!("take '{key}' out: {names} stands here without it")
+        format!("remove '{key}': {names} is here without it")
     })
 }
 
@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn only_what_would_mend_a_value_of_another_type_is_advised() {
-        let quotes_away = |text: &str| Some(format!("take the quotes away: {text}"));
+        let quotes_away = |text: &str| Some(format!("remove the quotes: {text}"));
         for (wanted, value, advice) in [
             ("integer", json!("3"), quotes_away("3")),
             ("integer", json!("true"), None),

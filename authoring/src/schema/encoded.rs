@@ -19,7 +19,7 @@ pub(super) fn unreadable(schema: Schema<'_>, text: &str) -> Option<(String, Stri
         )),
         QUANTITY if !is_quantity(text) => Some((
             format!("is no quantity: {text:?}"),
-            "write a number with m, k, M, G or T, or Ki, Mi, Gi or Ti behind it, and nothing else: 500m, 2Gi"
+            "write a number with the suffix m, k, M, G or T, or Ki, Mi, Gi or Ti: 500m, 2Gi"
                 .to_owned(),
         )),
         _ => None,

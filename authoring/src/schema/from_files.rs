@@ -21,7 +21,7 @@ pub fn read(path: &Path, catalog: &mut Catalog) -> anyhow::Result<()> {
     }
     for file in files {
         let document: Value = serde_json::from_str(&manifests::read(&file)?)
-            .with_context(|| format!("{} is no valid JSON", file.display()))?;
+            .with_context(|| format!("{} is not valid JSON", file.display()))?;
         if is_open_api(&document) {
             catalog.add_open_api(document);
         }

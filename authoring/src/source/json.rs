@@ -83,7 +83,7 @@ impl Reader<'_> {
         let start = self.at;
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return self.refuse("objects and lists are too deep in each other");
+            return self.refuse("objects and lists are nested too deeply");
         }
         let content = match self.peek() {
             Some(b'{') => return self.object(),
@@ -110,7 +110,7 @@ impl Reader<'_> {
             "false" => Ok(Value::Bool(false)),
             _ => {
                 self.at = start;
-                self.refuse("this is no JSON value")
+                self.refuse("this is not a JSON value")
             }
         }
     }
@@ -132,7 +132,7 @@ impl Reader<'_> {
             is_number &= self.skip_while(is_digit) > 0;
         }
         if !is_number {
-            return self.refuse("this is no JSON number");
+            return self.refuse("this is not a JSON number");
         }
         let text = self.written(start..self.at);
         if let Some(integer) = text.parse::<i64>().ok().filter(|_| is_integer) {
@@ -163,7 +163,7 @@ impl Reader<'_> {
         let read = serde_json::from_str(written);
         read.or_else(|_| serde_json::from_str(&without_halves(written)))
             .map_err(|_| {
-                let message = "a character or what stands behind a backslash is none of JSON";
+                let message = "a character, or the escape after a backslash, is not valid JSON";
                 Refusal::new(message, start..self.at)
             })
     }
@@ -215,7 +215,7 @@ impl Reader<'_> {
         let key_span = start..self.at;
         self.skip_blanks();
         if !self.took(b':') {
-            return self.refuse("behind a key of JSON a colon is missing");
+            return self.refuse("a colon is missing after a key of JSON");
         }
         self.skip_blanks();
         Ok(MapEntry {

@@ -106,7 +106,7 @@ fn split(text: &str, start: usize) -> Result<Vec<Range<usize>>, Refusal> {
         if let Some(behind) = line.strip_prefix(SEPARATOR) {
             let behind = behind.trim();
             if !behind.is_empty() && !behind.starts_with('#') {
-                let message = "a line that begins with --- holds something else than a comment";
+                let message = "a line that begins with --- has more than a comment";
                 return Err(Refusal::new(message, at..at + line.trim_end().len())
                     .help("kubectl begins a new object at each such line, also within a text"));
             }

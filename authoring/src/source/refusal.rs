@@ -33,15 +33,15 @@ impl Refusal {
     pub(super) fn duplicate(key: &MapEntry, is_outermost: bool) -> Self {
         let message = format!("duplicate mapping key: {}", key.key);
         Self::new(message, key.key_span.clone()).help(if is_outermost {
-            "a key stands once only: take one of them away, or write --- between two objects"
+            "a key may occur only once: remove one of them, or write --- between two objects"
         } else {
-            "a key stands once only: take one of them away"
+            "a key may occur only once: remove one of them"
         })
     }
 
     /// Refuses nesting that is deeper than `MAX_DEPTH`.
     pub(super) fn too_deep(span: Range<usize>) -> Self {
-        let message = format!("objects and lists are more than {MAX_DEPTH} deep in each other");
+        let message = format!("objects and lists are nested more than {MAX_DEPTH} deep");
         Self::new(message, span)
     }
 
@@ -63,7 +63,7 @@ fn help_for(message: &str) -> Option<&'static str> {
     } else if is_about("cannot start any token") {
         Some("put the value in quotes if it begins with this")
     } else if is_about("found a directive") {
-        Some("leave it out: kubectl takes none, as it splits files at --- first")
+        Some("remove it: kubectl accepts none, because it splits files at --- first")
     } else {
         None
     }

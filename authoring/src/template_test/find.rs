@@ -39,7 +39,7 @@ struct Settings {
 pub fn cases(root: &Path) -> anyhow::Result<Vec<Case>> {
     if !root.is_dir() {
         bail!(
-            "{} is no folder\nhint: a case is a folder with {EXPECTED} or {SETTINGS}",
+            "{} is not a folder\nhint: a case is a folder with {EXPECTED} or {SETTINGS}",
             root.display()
         );
     }

@@ -107,7 +107,7 @@ pub fn perform(case: &Case, mode: Mode) -> anyhow::Result<Vec<Difference>> {
 fn document(what: &str, path: Option<&Path>, case: &Case) -> anyhow::Result<Document> {
     let Some(path) = path else {
         bail!(
-            "there is no {what}.yaml in this folder or above it, up to {}\nhint: case.yaml may say where it is",
+            "there is no {what}.yaml in this folder or above it, up to {}\nhint: set its path in case.yaml",
             case.boundary.root().display()
         );
     };

@@ -28,7 +28,7 @@ pub(super) fn of(
     let profiles = match (&case.profile, &case.profiles) {
         (Some(path), None) => return Ok(Ok(Some(Arc::new(one(path, case)?)))),
         (Some(_), Some(_)) => bail!(
-            "{} says profile and profiles\nhint: profile is the one that is taken, profiles are those that rules choose from",
+            "{} has profile and profiles\nhint: use profile for a fixed one, or profiles for those that rules choose from",
             case.folder.display()
         ),
         (None, None) => Profiles::default(),
@@ -48,7 +48,7 @@ pub(super) fn of(
         }
         Err(Unknown::Held(held)) => Ok(Err(format!("{held}\n"))),
         Err(Unknown::Namespace) => bail!(
-            "a rule of a profile selects namespaces\nhint: say in case.yaml what it looks at: namespaceLabels: {{env: production}}"
+            "a rule of a profile selects namespaces\nhint: give the labels in case.yaml: namespaceLabels: {{env: production}}"
         ),
     }
 }

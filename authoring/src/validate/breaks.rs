@@ -65,7 +65,7 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// Looks at all texts below a node, which stands under this key.
+    /// Checks all texts below a node, which has this key.
     fn node(&mut self, node: &Node, key: &str) {
         match &node.content {
             Content::Scalar(_) => self.text(node, key == "script"),
@@ -149,7 +149,7 @@ impl Check<'_> {
         self.findings.push(
             Finding::warning(Rule::Surprise, message)
                 .at(place)
-                .label("stands in the text as it is")
+                .label("is inserted into the text unchanged")
                 .related(subject::place(self.runnable, &[]), "for this Runnable")
                 .help(cure),
         );
@@ -161,7 +161,7 @@ fn what(format: Format) -> String {
         Format::Json => "JSON",
         Format::Yaml => "YAML",
     };
-    format!("breaks the {name} that it stands in, or makes something else of it")
+    format!("breaks the {name} around it, or changes its meaning")
 }
 
 fn cure(format: Format) -> String {

@@ -53,9 +53,7 @@ fn restarted(document: &Document, template: &Template, body: &Node) -> Option<Fi
             document.place_of_key(&path)
         }
     };
-    let message = format!(
-        "a {kind} with {FIELD}: {ALWAYS} never ends; that is what it has if nothing is said"
-    );
+    let message = format!("a {kind} with {FIELD}: {ALWAYS} never ends; that is the default");
     let finding = Finding::warning(Rule::Surprise, message)
         .at(place)
         .label("its Runnables never become ready")
@@ -76,11 +74,11 @@ fn suspended(document: &Document, template: &Template, body: &Node) -> Option<Fi
     if !is_suspendable || is_queued || suspend.to_value() != Value::Bool(true) {
         return None;
     }
-    let message = format!("a {kind} that is suspended does not begin");
+    let message = format!("a suspended {kind} does not start");
     let finding = Finding::warning(Rule::Surprise, message)
         .at(document.place(&suspend.span))
         .label("it waits until this is set to false")
-        .help("take this line out, unless a queue is to let the runs go on");
+        .help("remove this line, unless a queue starts the runs");
     Some(finding)
 }
 
@@ -108,12 +106,12 @@ fn staying(document: &Document, template: &Template, body: &Node) -> Option<Find
     let container = before.or_else(|| containers.iter().find(stays))?;
     let (so, help) = if before.is_some() {
         (
-            "no other container begins before it has ended".to_owned(),
-            "give it restartPolicy: Always: it goes on beside the others, and is stopped when they have ended",
+            "no other container starts before it has ended".to_owned(),
+            "give it restartPolicy: Always: it runs beside the others, and is stopped when they have ended",
         )
     } else {
         let help = if containers.iter().all(|it| stays(&it)) {
-            "let it run a command that ends"
+            "run a command that ends"
         } else {
             "move it to initContainers with restartPolicy: Always: it is stopped when the others have ended"
         };
@@ -129,7 +127,7 @@ fn staying(document: &Document, template: &Template, body: &Node) -> Option<Find
     let command = lists.find_map(|list| container.get(list))?;
     let finding = Finding::warning(Rule::Surprise, message)
         .at(document.place(command.first_key().unwrap_or(&command.span)))
-        .label("this goes on and on");
+        .label("this runs forever");
     Some(finding.help(help))
 }
 
@@ -182,11 +180,11 @@ fn removed_at_once(document: &Document, template: &Template, body: &Node) -> Opt
     if !kinds::is_job(api_version, kind) || ttl.to_value().as_i64() != Some(0) {
         return None;
     }
-    let message = "a Job that is removed as soon as it ends may be gone before its end and its outputs are seen: its run is Lost then";
+    let message = "a Job that is removed as soon as it ends may be gone before the controller sees its end and its outputs: its run is then Lost";
     let finding = Finding::warning(Rule::Surprise, message)
         .at(document.place(&ttl.span))
-        .label("no time is left to look at it");
+        .label("this leaves no time to read it");
     Some(finding.help(
-        "write some minutes, such as 600, or take it out: spec.retentionPolicy of the Runnable deletes old runs",
+        "write some minutes, such as 600, or remove it: spec.retentionPolicy of the Runnable deletes old runs",
     ))
 }

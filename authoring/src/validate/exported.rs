@@ -120,7 +120,7 @@ fn is_given(body: &Node, keys: &[&str]) -> bool {
 }
 
 fn set_by_cluster(document: &Document, keys: &[&str], kind: &str, by: &str) -> Finding {
-    let message = format!("{} of {kind} is set by {by}: take it out", keys.join("."));
+    let message = format!("{} of {kind} is set by {by}: remove it", keys.join("."));
     Finding::error(Rule::Template, message)
         .at(key(document, keys))
         .label("this is of another object")
@@ -129,7 +129,7 @@ fn set_by_cluster(document: &Document, keys: &[&str], kind: &str, by: &str) -> F
 
 /// Cure of such a field.
 const OTHERS: &str =
-    "leave out what the cluster has put into an object: a template has what its author wrote";
+    "remove what the cluster has added to an object: a template has only what its author wrote";
 
 fn key(document: &Document, keys: &[&str]) -> SourceSpan {
     document.place_of_key(&[&["spec", "template"], keys].concat())
@@ -153,7 +153,7 @@ fn labels(
     let mut foreign = labels.iter().filter(is_foreign);
     let is_sure = names || foreign.clone().any(|label| label.key.ends_with(UID));
     let first = foreign.next().filter(|_| is_sure)?;
-    let message = "the labels controller-uid, job-name, batch.kubernetes.io/* are those of another Job: take them out";
+    let message = "the labels controller-uid, job-name, batch.kubernetes.io/* are those of another Job: remove them";
     let finding = Finding::error(Rule::Template, message)
         .at(document.place(&first.key_span))
         .label("this is of another object");
@@ -178,9 +178,8 @@ fn token_volume(document: &Document, body: &Node) -> Option<Finding> {
     let name = name(volumes.get(index)?);
     let mut at = Segment::keys(["spec", "template", "spec", "volumes"]);
     at.extend([Segment::Index(index), "name".into()]);
-    let message = format!(
-        "the volume {name} is the token of another Pod: take it out, with its volumeMounts"
-    );
+    let message =
+        format!("the volume {name} is the token of another Pod: remove it and its volumeMounts");
     let finding = Finding::warning(Rule::Surprise, message)
         .at(document.place_at(&at))
         .label("the cluster adds this");

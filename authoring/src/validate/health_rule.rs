@@ -56,7 +56,7 @@ impl Checked<'_> {
         if self.is_known || self.has_conditions() {
             return None;
         }
-        let message = format!("nothing says when a {} has succeeded", self.kind);
+        let message = format!("no rule says when a {} has succeeded", self.kind);
         Some(
             Finding::error(Rule::HealthRule, message)
                 .at(self.document.place_of(&["spec", "template", "kind"]))
@@ -91,7 +91,7 @@ impl Checked<'_> {
             return None;
         }
         let message = format!("a {} has no status.conditions", self.kind);
-        let help = "say by matchFields which field decides; alwaysHealthy: {} is for objects that are done once they exist";
+        let help = "name the field that decides in matchFields; alwaysHealthy: {} is for objects that are done once they exist";
         Some(self.finding(node, message, so).help(help))
     }
 

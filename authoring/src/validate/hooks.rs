@@ -17,12 +17,14 @@ pub(super) fn of_runnable(runnable: &Document) -> Vec<Finding> {
     let finding = |(tool, place)| {
         let (who, when) = tool;
         let message = format!(
-            "as a hook {who} makes this Runnable anew {when}: each time it runs once more, as run 1"
+            "as a hook, {who} recreates this Runnable {when}: each time it runs once more, as run 1"
         );
         Finding::warning(Rule::Surprise, message)
             .at(place)
             .label("this makes it a hook")
-            .help("take it out: a Runnable that is applied runs when its inputs or its template change")
+            .help(
+                "remove it: a Runnable that is applied runs when its inputs or its template change",
+            )
     };
     found.map(finding).collect()
 }
@@ -33,12 +35,12 @@ pub(super) fn of_template(template: &Document) -> Vec<Finding> {
     let finding = |(tool, place)| {
         let (who, _) = tool;
         let message = format!(
-            "a run is no hook, as {who} does not apply it: this does nothing, or has the run deleted"
+            "a run is not a hook, because {who} does not apply it: this does nothing, or deletes the run"
         );
         Finding::warning(Rule::Surprise, message)
             .at(place)
             .label("this starts nothing")
-            .help("take it out: the controller makes the runs, each one once")
+            .help("remove it: the controller creates each run once")
     };
     found.into_iter().map(finding).collect()
 }

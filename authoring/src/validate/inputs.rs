@@ -120,7 +120,7 @@ fn unknown_help(kind: &DiagnosticKind, steps: &[Segment]) -> String {
         }
         _ => None,
     };
-    hint.unwrap_or_else(|| "take it out of the Runnable, or declare it in inputSchema".to_owned())
+    hint.unwrap_or_else(|| "remove it from the Runnable, or declare it in inputSchema".to_owned())
 }
 
 /// Returns the place of the declaration: the key of a property says more than the first line below it.

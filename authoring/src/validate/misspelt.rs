@@ -34,7 +34,7 @@ pub(super) fn is_of_cartographer(document: &Document) -> bool {
 }
 
 /// The cure of such a kind.
-pub(super) const CARTOGRAPHER: &str = "write a ClusterRunTemplate for what it runs, and a Runnable for each use; `cartouche migrate check` says what becomes of a Runnable and its template, and docs/how-to/migrate-from-cartographer.md of the rest";
+pub(super) const CARTOGRAPHER: &str = "write a ClusterRunTemplate for what it runs, and a Runnable for each use; `cartouche migrate check` shows how to migrate a Runnable and its template; for the rest, see docs/how-to/migrate-from-cartographer.md";
 
 fn passed_over(document: &Document) -> Option<Finding> {
     let (api_version, kind) = (document.api_version(), document.kind());
@@ -48,7 +48,7 @@ fn passed_over(document: &Document) -> Option<Finding> {
     }
     let is_of_another = !is_of_group && OURS.contains(&kind);
     is_of_another.then(|| {
-        let message = format!("a {kind} of {api_version} is none of Cartouche");
+        let message = format!("{kind} of {api_version} is not a kind of Cartouche");
         Finding::warning(Rule::Kind, message)
             .at(document.place_of(&["apiVersion"]))
             .label("this is not checked")

@@ -70,7 +70,7 @@ pub(super) fn check(object: &Value) -> Vec<Refused> {
 
 /// Returns the fault of the key of a label, if it has one.
 pub(super) fn label_key(at: Vec<Segment>, key: &str) -> Option<Refused> {
-    const ALLOWED: &str = "keys of labels have at most 63 letters, digits, -, _ and ., and begin and end with a letter or digit; a DNS name and a slash may stand before";
+    const ALLOWED: &str = "keys of labels have at most 63 letters, digits, -, _ and ., and begin and end with a letter or digit; a DNS name and a slash may come first";
     (!is_label_key(key)).then(|| Refused {
         at,
         rule: Rule::Name,

@@ -49,7 +49,7 @@ pub(super) fn check(objects: &Objects, runnable: &Document) -> Vec<Finding> {
             .label("this lets it be left out")
             .related(tag.place_of(None), "read here");
         findings.push(finding.help(
-            "take optional out, so that the run waits until it is there; or give it a default in inputSchema of the template",
+            "remove optional, so that the run waits for the input; or give it a default in inputSchema of the template",
         ));
     }
     findings

@@ -23,7 +23,7 @@ pub(super) fn cure(runnable: &Document, above: &[Segment], step: &PathStep) -> O
         Value::Object(known) => known.keys().find_map(|known| {
             let is_meant = known != key && known.trim_matches(|it: char| !it.is_ascii()).trim() == key;
             is_meant.then(|| {
-                format!("the Runnable has a blank beside the key '{key}' that YAML takes for a letter: type the line anew")
+                format!("the Runnable has a blank beside the key '{key}' that YAML takes for a letter: retype the line")
             })
         }),
         Value::Null => None,

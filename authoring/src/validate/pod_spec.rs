@@ -1,7 +1,7 @@
 //! Pods of runs, and the parts that profiles merge into them: faults that no schema covers, and that the API server or
 //! the node refuses or no author means.
 //!
-//! Each file has the rules of one family. A rule looks at one [`Pod`] and knows nothing of files.
+//! Each file has the rules of one subject. A rule checks one [`Pod`] and knows nothing of files.
 
 mod choices;
 mod command;

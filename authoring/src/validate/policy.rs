@@ -106,11 +106,12 @@ pub(super) fn check_stop(
         Some(_) if is_asking(&template) => return None,
         Some(runnable) => runnable,
     };
-    let message = format!("{what}, and it is not known how a {kind} of {api_version} is stopped");
+    let message =
+        format!("{what}, but Cartouche does not know how to stop a {kind} of {api_version}");
     let finding = Finding::warning(Rule::FieldType, message)
         .at(asking.place_of(path))
-        .label("nothing keeps it");
-    Some(finding.help("say in spec.stop of the template how its runs are stopped"))
+        .label("nothing enforces it");
+    Some(finding.help("set spec.stop in the template, which says how its runs are stopped"))
 }
 
 /// Finds attempts after a timeout alone, if no run has one.
@@ -127,7 +128,7 @@ pub(super) fn check_retry_on(runnable: &Document, template: &Document) -> Option
         return None;
     }
     let message = format!(
-        "Runnable {}: only what has timed out is tried again, and no run has a timeout: nothing ever is",
+        "Runnable {}: only runs that timed out are retried, and no run has a timeout: nothing is ever retried",
         runnable.name()
     );
     let finding = Finding::warning(Rule::Surprise, message)
@@ -169,7 +170,7 @@ fn never_longer(document: &Document) -> Option<Finding> {
         Finding::warning(Rule::Surprise, message)
             .at(document.place(&node.span))
             .label("this is longer than the longest pause")
-            .help("let max be longer than initial, or leave one of them out")
+            .help("make max longer than initial, or remove one of them")
     })
 }
 
@@ -188,7 +189,7 @@ fn twice(document: &Document) -> Option<Finding> {
     )
     .at(document.place(&end.span))
     .label("it is there already")
-    .help("take one of the two out");
+    .help("remove one of the two");
     Some(finding)
 }
 

@@ -76,7 +76,7 @@ fn own_values(profile: &Document) -> Vec<Finding> {
         let key = value_read(&tag.tag.path)?;
         (!given.contains(&key.as_str())).then(|| {
             let message = format!(
-                "the tag $({})$ reads '{key}', which is none of the values of the profile",
+                "the tag $({})$ reads '{key}', which is not among the values of the profile",
                 tag.tag.path
             );
             Finding::error(Rule::Profile, message)
@@ -105,7 +105,7 @@ fn values_read(objects: &Objects, template: &Document) -> Vec<Finding> {
         let key = value_read(&tag.tag.path)?;
         (!given.contains(&key.as_str())).then(|| {
             let message = format!(
-                "the tag $({})$ reads '{key}', which no profile among these files gives",
+                "the tag $({})$ reads '{key}', which no profile among these files has",
                 tag.tag.path
             );
             Finding::warning(Rule::Profile, message)

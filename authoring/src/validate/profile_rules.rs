@@ -98,12 +98,12 @@ fn without_rules(profile: &Document, spec: &ClusterRunProfileSpec) -> Option<Fin
     let is_given = |rules: &Value| rules.as_array().is_none_or(|rules| !rules.is_empty());
     let is_unread = profile.value.pointer("/spec/rules").is_some_and(is_given);
     let name = profile.name();
-    let message = format!("ClusterRunProfile {name} has no rules, so no Runnable has it");
+    let message = format!("ClusterRunProfile {name} has no rules, so no Runnable uses it");
     (is_empty && !is_unread).then(|| {
         Finding::warning(Rule::Profile, message)
             .at(profile.place_of(&["metadata", "name"]))
             .label("this is for no Runnable")
-            .help("say for which it is: spec.rules: [{templates: [NAME]}], or [{}] for every Runnable")
+            .help("add rules: spec.rules: [{templates: [NAME]}], or [{}] for every Runnable")
     })
 }
 
@@ -162,7 +162,7 @@ impl Seen<'_> {
         let mut all = self.profiles.iter();
         let Some((profile, spec)) = all.find(|(profile, _)| profile.name() == asked) else {
             let message = format!(
-                "Runnable {name} asks for the profile '{asked}', and there is none of this name among these files: no run is made without it"
+                "Runnable {name} asks for the profile '{asked}', which is not among these files: no run is made without it"
             );
             let known = self.objects.profiles.iter().map(Document::name);
             let finding = finding(message, "no such profile");
@@ -176,7 +176,7 @@ impl Seen<'_> {
             finding(message, "it does not match")
                 .related(rules_of(profile), "its rules")
                 .help(format!(
-                    "take spec.profileName out, or add a rule to the profile: {}",
+                    "remove spec.profileName, or add a rule to the profile: {}",
                     rule_for(runnable)
                 ))
                 .maybe_help(cure_of_miss(&[candidate], &self.subject()))
@@ -196,7 +196,8 @@ impl Seen<'_> {
             return None;
         }
         let name = self.runnable.name();
-        let message = format!("Runnable {name}: no run is made: {unchosen}, whose rule says more");
+        let message =
+            format!("Runnable {name}: no run is made: {unchosen}, whose rule is more specific");
         let finding = Finding::warning(Rule::Profile, message).at(self.runnable.place_of(&path));
         Some(finding.label("it is outranked").help(unchosen.cure()))
     }
@@ -231,7 +232,7 @@ impl Seen<'_> {
             .label("no run is made of this")
             .related(template.place_of(&["spec", "profile"]), "required here")
             .help(format!(
-                "let a rule of a profile match it: {}",
+                "add such a rule to a profile: {}",
                 rule_for(runnable)
             ))
             .maybe_help(cure_of_miss(&self.candidates(), &self.subject()));

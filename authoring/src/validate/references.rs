@@ -81,6 +81,6 @@ fn template_kind(runnable: &Document) -> Option<Finding> {
     let finding = Finding::warning(Rule::Surprise, message)
         .at(runnable.place(&node.span))
         .label("this is ignored")
-        .help("take this line out");
+        .help("remove this line");
     Some(finding)
 }

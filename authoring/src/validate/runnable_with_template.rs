@@ -191,7 +191,7 @@ pub(super) fn problem_finding(
 }
 
 /// Cure if an object of a file lacks the status. The controller, which has no file, reports something else.
-const FILE_LACKS_STATUS: &str = "look for a misspelt name in the path; if the file lacks the status, give the object as it is on a cluster: kubectl get -o yaml";
+const FILE_LACKS_STATUS: &str = "check the names in the path; if the file lacks the status, give the object as it is on a cluster: kubectl get -o yaml";
 
 fn reads_selected_status(problem: &Diagnostic) -> bool {
     let steps = problem.tag.as_deref().map(syntax::steps);

@@ -104,7 +104,7 @@ fn one_block(document: &Document, root: &Node, mismatch: &Mismatch) -> Option<St
     }
     if matches!(values(text).as_deref(), Ok([Value::Array(_)])) {
         return Some(format!(
-            "take the {mark} away: these are the elements of a list"
+            "remove the {mark}: these are the elements of a list"
         ));
     }
     let Some(Segment::Key(key)) = mismatch.at.last() else {
@@ -166,7 +166,7 @@ fn default_help(fault: &Fault) -> Option<String> {
         Fault::Missing { key } => Some(format!("add the field '{key}'")),
         Fault::Null => Some("give it a value".to_owned()),
         Fault::Type { wanted, is } if wanted == "an object" && is == "an array" => {
-            Some("take the dashes away: what is below it is written NAME: VALUE".to_owned())
+            Some("remove the dashes: write what is below as NAME: VALUE".to_owned())
         }
         Fault::Type { wanted, .. } if wanted == "an object" => {
             Some("write its fields below it, indented".to_owned())

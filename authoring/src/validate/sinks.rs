@@ -55,7 +55,7 @@ fn made_by_others(
     };
     let file = found.into_iter().find(|it| !is_marked(it))?;
     let message = format!(
-        "Runnable {}: outputs go to {sink}, which is in these files, so it is not made by this Runnable: none is written",
+        "Runnable {}: outputs go to {sink}, which is in these files, so this Runnable did not make it: no output is written",
         runnable.name()
     );
     Some(
@@ -63,7 +63,7 @@ fn made_by_others(
             .at(runnable.place_at(at))
             .label("the Runnable has to make this itself")
             .beside(file, "it is in the files")
-            .help("take it out of the files, or name another one"),
+            .help("remove it from the files, or name another object"),
     )
 }
 
@@ -86,7 +86,7 @@ pub(super) fn shared(objects: &Objects) -> Vec<Finding> {
                 Some((first, _)) if first.name() == runnable.name() => {}
                 Some((first, written)) => {
                     let what = format!(
-                        "outputs go to {object}, and those of Runnable {} do as well: an object has the outputs of one Runnable",
+                        "outputs go to {object}, and those of Runnable {} do as well: an object has the outputs of one Runnable only",
                         first.name()
                     );
                     let cure = "give the object of one of them another name";
@@ -126,7 +126,7 @@ fn left_out(
     let names: Vec<&str> = names.collect();
     let name = names.first()?;
     let message = format!(
-        "Runnable {}: the sensitive output {} is in no key of its Secret {}, and a ConfigMap takes none: its value is nowhere",
+        "Runnable {}: the sensitive output {} is in no key of its Secret {}, and a ConfigMap takes no sensitive output: its value is written nowhere",
         runnable.name(),
         names.join(", "),
         wanted.get(first)?.name

@@ -134,7 +134,7 @@ pub(super) fn describe(
                 _ => "end the path before it",
             };
             let (wanted, is) = (with_article(wanted), with_article(is));
-            let message = format!("{what} can lead nowhere: it takes a part of {is}");
+            let message = format!("{what} never leads to a value: it reads a part of {is}");
             Finding::error(rule, message)
                 .label(format!("only {wanted} has parts like this"))
                 .help(help)

@@ -66,7 +66,7 @@ fn finding(misfit: &Misfit, place: SourceSpan) -> Finding {
         None => Finding::error(Rule::FieldType, message)
             .help("put it in quotes: Tekton makes one text of the whole value, and no list or map"),
     };
-    finding.at(place).label("this is no string")
+    finding.at(place).label("this is not a string")
 }
 
 /// Returns the place that a value of a run comes from: the input, or the tag if the input is not all of it.

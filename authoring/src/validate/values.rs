@@ -41,8 +41,8 @@ fn annotations(runnable: &Document) -> Vec<Finding> {
     };
     let unknown = entries.iter().filter(|entry| is_unknown(&entry.key));
     let finding = unknown.map(|entry| {
-        let message = format!("nothing reads the annotation {} of a Runnable", entry.key);
-        let hint = suggestion::hint(&entry.key, "those that are read are", READ);
+        let message = format!("Cartouche reads no annotation {} of a Runnable", entry.key);
+        let hint = suggestion::hint(&entry.key, "it reads", READ);
         Finding::warning(Rule::Surprise, message)
             .at(runnable.place(&entry.key_span))
             .label("this does nothing")
@@ -61,8 +61,8 @@ fn approves_nothing(runnable: &Document) -> Option<Finding> {
     let message = format!("the annotation {APPROVED_ANNOTATION} approves nothing");
     let finding = Finding::warning(Rule::Surprise, message)
         .at(runnable.place(&node.span))
-        .label("it has another form than <number>:<hash>");
-    Some(finding.help("leave it out: `cartouche approve` writes it, for one run"))
+        .label("it is not <number>:<hash>");
+    Some(finding.help("remove it: `cartouche approve` writes it, for one run"))
 }
 
 /// Adds the findings of a check about the scalars of a node.
@@ -100,13 +100,13 @@ fn scalar(runnable: &Document, node: &Node, value: &Value) -> Option<Finding> {
         && text.contains(")$")
     {
         let message = "tags in inputs are not read: the template gets this text as it is";
-        let finding = warning(message.to_owned(), "this is no tag here");
+        let finding = warning(message.to_owned(), "this is not a tag here");
         return Some(finding.help("write the tag in the template"));
     }
     if value.is_null() {
         let finding = warning("this input is null".to_owned(), "this has no value");
         return Some(finding.help(
-            "give it a value (\"\" is an empty text), or take it out: a field that is a tag of it alone is left out, and within a text it is an error",
+            "give it a value (\"\" is an empty text), or remove it: a field that is only its tag is left out, and within a text it is an error",
         ));
     }
     if node.is_plain && value.is_string() && is_short_hash(&written) {
@@ -147,7 +147,7 @@ fn too_large(document: &Document, node: &Node, value: &Value) -> Option<Finding>
 }
 
 fn in_quotes(written: &str) -> String {
-    format!("if it is a text, such as a version, put it in quotes: \"{written}\"")
+    format!("if it is a string, such as a version, put it in quotes: \"{written}\"")
 }
 
 /// Returns a truth value or a number as JSON writes it.

@@ -50,16 +50,16 @@ pub(super) fn surprises(document: &Document, warnings: &[Warning]) -> Vec<Findin
             WarningKind::LeftAlone(_) => return left_alone(document, warning),
             WarningKind::Unmet(it) => return vec![unmet(document, warning, it)],
             WarningKind::FixedName => "use generateName instead of name",
-            WarningKind::ForeignTag(cure) => cure.as_deref().unwrap_or(
-                "write the tag that reads it, such as $(runnable.spec.inputs.NAME)$",
-            ),
+            WarningKind::ForeignTag(cure) => cure
+                .as_deref()
+                .unwrap_or("write the tag that reads it, such as $(runnable.spec.inputs.NAME)$"),
             WarningKind::TagInKey => "write the key as it is to be: only values can hold tags",
             WarningKind::NoTimeout => {
-                "give spec.runner.timeout, or \"0s\" if no bound is meant and no such runner is used"
+                "give spec.runner.timeout, or \"0s\" if there is no limit and no such runner"
             }
-            WarningKind::NoLabels => "put every value in quotes, or take it out",
+            WarningKind::NoLabels => "put every value in quotes, or remove it",
             WarningKind::Removed | WarningKind::Overwritten(_) | WarningKind::OutputsOfSecret => {
-                "take it out of the template"
+                "remove it from the template"
             }
         };
         vec![surprise(document, warning, help)]
@@ -104,7 +104,7 @@ fn left_alone(document: &Document, warning: &Warning) -> Vec<Finding> {
     // It has tags of its own.
     let is_of_tekton = has_tags_of_tekton(version);
     let finding = |(text, place): (String, SourceSpan)| {
-        let message = format!("{text} is not read as a tag and stays as it is");
+        let message = format!("{text} is not a tag and is not replaced");
         let begin = "a tag begins with runnable, selected, run or profile";
         let help = match foreign_tag::meant(&text).filter(|_| !is_of_tekton) {
             Some(tag) => {
@@ -116,7 +116,7 @@ fn left_alone(document: &Document, warning: &Warning) -> Vec<Finding> {
         };
         Finding::warning(Rule::Surprise, message)
             .at(place)
-            .label("this is no path of a tag")
+            .label("this is not the path of a tag")
             .help(help)
     };
     texts.into_iter().map(finding).collect()

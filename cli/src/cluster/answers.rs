@@ -41,10 +41,10 @@ const NAME_ONE: &str = "set KUBECONFIG, or use --kubeconfig and --context";
 pub(super) fn no_cluster(error: &KubeconfigError) -> anyhow::Error {
     match error {
         KubeconfigError::LoadContext(context) => anyhow!(
-            "there is no context {context:?} in the kubeconfig\nhint: `kubectl config get-contexts` lists those that there are"
+            "there is no context {context:?} in the kubeconfig\nhint: `kubectl config get-contexts` lists them"
         ),
         KubeconfigError::ReadConfig(cause, path) => anyhow!(
-            "no cluster is known: the kubeconfig {} cannot be read: {cause}\nhint: {NAME_ONE}",
+            "no cluster is configured: the kubeconfig {} cannot be read: {cause}\nhint: {NAME_ONE}",
             path.display()
         ),
         KubeconfigError::CurrentContextNotSet => anyhow!(
@@ -57,7 +57,7 @@ pub(super) fn no_cluster(error: &KubeconfigError) -> anyhow::Error {
 /// Explains the same for a file that the user named.
 pub(super) fn no_kubeconfig(path: &Path, error: &KubeconfigError) -> anyhow::Error {
     match error {
-        KubeconfigError::Parse(cause) => anyhow!("{} is no kubeconfig: {cause}", path.display()),
+        KubeconfigError::Parse(cause) => anyhow!("{} is not a kubeconfig: {cause}", path.display()),
         error => no_cluster(error),
     }
 }
@@ -68,7 +68,7 @@ pub(super) fn nothing_inferred(error: InferConfigError) -> anyhow::Error {
     let source = std::error::Error::source(&error);
     match source.and_then(|source| source.downcast_ref()) {
         Some(kubeconfig) => no_cluster(kubeconfig),
-        None => anyhow!(error).context(format!("no cluster is known\nhint: {NAME_ONE}")),
+        None => anyhow!(error).context(format!("no cluster is configured\nhint: {NAME_ONE}")),
     }
 }
 
@@ -76,13 +76,13 @@ pub(super) fn nothing_inferred(error: InferConfigError) -> anyhow::Error {
 pub(crate) fn explained(what: &str, error: kube::Error) -> anyhow::Error {
     match &error {
         kube::Error::Api(status) if status.code == 404 && is_no_kind(status) => anyhow!(
-            "{what}: Cartouche is not installed in this cluster, which does not know the kind\nhint: kubectl apply -k config/default; or is this the wrong context?"
+            "{what}: Cartouche is not installed in this cluster, which does not have the kind\nhint: kubectl apply -k config/default; or is this the wrong context?"
         ),
         kube::Error::Api(status) if status.code == 403 && lacks_a_right(&status.message) => {
             Denied::new(what, &status.message, where_roles_are(&status.message)).into()
         }
         kube::Error::Api(status) if status.code == 401 => anyhow!(
-            "{what}: the API server does not accept who you are: {}\nhint: log in again: the token or the certificate of this context may have expired",
+            "{what}: the API server does not accept your credentials: {}\nhint: log in again: the token or the certificate of this context may have expired",
             status.message
         ),
         kube::Error::Api(status) => anyhow!("{what}: {}", status.message),

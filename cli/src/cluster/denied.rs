@@ -33,7 +33,7 @@ impl Denied {
     fn templates(what: &str, said: &str) -> Self {
         let text = format!(
             "{}\n\
-             hint: ask for a ClusterRoleBinding of it, as config/templates-view is; a RoleBinding gives no right to what is in no namespace\n\
+             hint: ask for a ClusterRoleBinding of it, as in config/templates-view; a RoleBinding gives no permission for cluster-scoped objects\n\
              hint: the API server says: {said}",
             lacks_templates_view(what)
         );
@@ -43,7 +43,7 @@ impl Denied {
         }
     }
 
-    /// Returns the error as a `Denied`, whatever context was added to it, or `None`.
+    /// Returns the error as a `Denied`, with or without added context, or `None`.
     pub(crate) fn of(error: &anyhow::Error) -> Option<&Self> {
         error.downcast_ref()
     }
@@ -56,7 +56,7 @@ impl Denied {
 
 /// Says that this needs the right to read templates and profiles, which the user lacks.
 pub(crate) fn lacks_templates_view(what: &str) -> String {
-    format!("{what} takes a right that you lack: the ClusterRole {TEMPLATES_VIEW} has it")
+    format!("{what} needs a permission that you lack: the ClusterRole {TEMPLATES_VIEW} has it")
 }
 
 /// Returns true for a refusal to read templates or profiles.

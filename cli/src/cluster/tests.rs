@@ -28,7 +28,7 @@ fn only_a_missing_permission_is_to_be_asked_for() {
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(
         lines[0],
-        "a dry run of Job takes a right that you lack: the ClusterRole cartouche-templates-view has it"
+        "a dry run of Job needs a permission that you lack: the ClusterRole cartouche-templates-view has it"
     );
     assert!(
         lines[1].starts_with("hint: ask for a ClusterRoleBinding"),

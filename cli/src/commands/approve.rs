@@ -34,7 +34,7 @@ Examples:
   cartouche approve hello
   cartouche approve --all                        one after the other
   cartouche approve hello --yes -o json
-  cartouche approve hello --approval \"$SEEN\"     what another user has looked at
+  cartouche approve hello --approval \"$SEEN\"     what another user has checked
   cartouche approve hello --reject --reason \"not before Monday\"
 
 A run waits for approval if spec.approval is Manual. The command shows what the run changes, asks, and sets the
@@ -42,10 +42,10 @@ annotation carto.run/approved of the Runnable. This approves the run with this n
 and no other. If any of that changes meanwhile, nothing is approved.
 
 A run that cannot be shown is not approved, for example if you may not read the template, the selected object or the
-sources of the inputs. If another user has looked at it, pass the value of status.pending.approval as --approval: it is
-approved if it is still what waits. If you may not read a Secret that the template reads an input from, you see the
-document, but not if it is the one that waits. --unverified approves what the status asks about in these cases; it
-needs nothing but the status. If you may not read the last run, there is no comparison.
+sources of the inputs. If another user has checked it, pass the value of status.pending.approval as --approval: it is
+approved if it still waits. If you may not read a Secret that the template reads an input from, the displayed document
+may differ from the one that waits. In these cases, --unverified approves the run in the status, without a need to
+read anything else. If you may not read the last run, there is no comparison.
 
 Without a terminal --yes or --approval is needed.
 
@@ -61,16 +61,16 @@ pub(crate) struct ApproveArgs {
     /// All Runnables of the namespace with a run that waits for approval
     #[arg(long, conflicts_with = "names")]
     all: bool,
-    /// Approve (or reject) this run without showing it or asking, if it is what waits now; the value of
+    /// Approve (or reject) this run if it still waits, without showing it or asking; the value of
     /// status.pending.approval
     #[arg(long, value_name = "NUMBER:HASH", conflicts_with = "all", value_parser = approval)]
     approval: Option<Approval>,
-    /// Approve what the status asks about, although you may not read the template, or the Secrets that show whether
-    /// it is the displayed run
+    /// Approve the run in the status, although you may not read the template, or the Secrets that show whether it is
+    /// the displayed run
     #[arg(long, conflicts_with = "approval")]
     unverified: bool,
-    /// Reject what waits, in the annotation carto.run/rejected: it does not run, and the controller asks again only
-    /// about another run
+    /// Reject the waiting run with the annotation carto.run/rejected: it does not run, and the controller asks again
+    /// only about another run
     #[arg(long, requires = "reason", conflicts_with_all = ["all", "unverified", "yes"])]
     reject: bool,
     /// Reason of the rejection, which the status shows; at most 1,024 characters
@@ -90,7 +90,8 @@ pub(crate) struct ApproveArgs {
 }
 
 fn approval(text: &str) -> Result<Approval, String> {
-    let wrong = "it has another form than <number>:<hash>, such as 4:v1:0f3a…: take it as a whole from status.pending.approval";
+    let wrong =
+        "it is not <number>:<hash>, such as 4:v1:0f3a…: copy all of status.pending.approval";
     Approval::of(text).ok_or_else(|| wrong.to_owned())
 }
 
@@ -100,7 +101,7 @@ fn reason(text: &str) -> Result<String, String> {
         0 => Err("it says nothing".to_owned()),
         1..=MAX_REASON => Ok(text.to_owned()),
         _ => Err(format!(
-            "it has {length} characters, and may have {MAX_REASON}"
+            "it has {length} characters; at most {MAX_REASON} are allowed"
         )),
     }
 }
@@ -113,7 +114,7 @@ pub(crate) async fn execute(args: &ApproveArgs, cluster: &Cluster) -> anyhow::Re
                 .output
                 .write(&Vec::<Answer>::new(), |_| String::new())?,
             err: format!(
-                "nothing to approve: no run in the namespace {} waits for a person\n",
+                "nothing to approve: no run in the namespace {} waits for approval\n",
                 cluster.namespace
             ),
             ..Outcome::default()
@@ -128,7 +129,7 @@ pub(crate) async fn execute(args: &ApproveArgs, cluster: &Cluster) -> anyhow::Re
             })
         }
         _ if args.approval.is_some() => bail!(
-            "{} Runnables are named, and --approval is for a run of one\nhint: name that one",
+            "{} Runnables are named, and --approval is for one\nhint: name only the Runnable of that run",
             names.len()
         ),
         several => Box::pin(each(several, args, cluster)).await,
@@ -312,12 +313,12 @@ fn shown(
         let _ = writeln!(out, "{}", in_one_line(&answer));
     }
     if let Some(profile) = &prospect.profile {
-        let _ = writeln!(out, "it is made with ClusterRunProfile {profile}");
+        let _ = writeln!(out, "it uses ClusterRunProfile {profile}");
     }
     if !prospect.unread.is_empty() {
         let _ = writeln!(
             out,
-            "not verified: what waits, as the status says, is {approval}, and whether that is what is shown cannot be told"
+            "not verified: by the status, {approval} waits for approval, which may not be the run above"
         );
     }
     out
@@ -342,8 +343,8 @@ fn agreed(
             .place()
             .command(&format!("approve {name} --approval {approval}"));
         bail!(
-            "run {sequence} of {name} waits for a person, and without a terminal nobody can be asked\n\
-             hint: `{exactly}` approves exactly this; --yes approves whatever is shown, without a question"
+            "run {sequence} of {name} waits for approval, and without a terminal the command cannot ask you\n\
+             hint: `{exactly}` approves exactly this run; --yes approves the run that is shown, without a question"
         );
     };
     Ok(agreed)
@@ -361,11 +362,10 @@ fn unseen(error: &anyhow::Error, runnable: &Runnable, cluster: &Cluster) -> anyh
     let by_status = Denied::of(error).map(|_| {
         let command = format!("approve {name} --unverified");
         let command = cluster.place().command(&command);
-        format!("\nhint: `{command}` approves what the status asks about, by its word alone")
+        format!("\nhint: `{command}` approves the run in the status, without showing it")
     });
     let by_status = by_status.unwrap_or_default();
     anyhow!(
-        "{error:#}\nhint: what cannot be shown is not approved; `{elsewhere}` approves what somebody else has looked at, \
-         with the value of status.pending.approval{by_status}"
+        "{error:#}\nhint: a run that cannot be shown is not approved; if another user has checked it, use `{elsewhere}` with the value of status.pending.approval{by_status}"
     )
 }

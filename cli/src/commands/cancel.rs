@@ -61,7 +61,7 @@ pub(crate) struct CancelArgs {
 
 pub(crate) async fn execute(args: &CancelArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
     if args.run.is_some() && args.which.names.len() > 1 {
-        bail!("a run has its number in one Runnable\nhint: name one Runnable with --run");
+        bail!("--run is the number of a run of one Runnable\nhint: name one Runnable");
     }
     let asked = Cancellation {
         by: cluster.user().await.unwrap_or_default(),
@@ -111,11 +111,11 @@ impl Deed for Cancel {
         let name = runnable.name_any();
         match self.meant(runnable) {
             None if let Some(number) = self.run => Plan::Impossible(anyhow!(
-                "{name} has no run {number}\nhint: `{}` lists those that it knows of",
+                "{name} has no run {number}\nhint: `{}` lists its runs",
                 self.place.command(&format!("history {name}"))
             )),
             None => Plan::Nothing(format!(
-                "{name} has no run: nothing to stop; `{}` keeps it from making one\n",
+                "{name} has no run: nothing to stop; `{}` prevents the next one\n",
                 self.suspend(&name)
             )),
             Some(run) if run.retry_at.is_some() && runnable.spec.suspend != Some(true) => {
@@ -148,7 +148,7 @@ impl Deed for Cancel {
         let mut asked = self.ask(&name, &run, &request, cluster).await?;
         if let Templates::Unread(why) = &self.templates {
             asked.err = format!(
-                "{why}; the run is stopped in the way of its kind, whatever its template says\n"
+                "{why}; the run is stopped in the way of its kind, and spec.stop of its template is ignored\n"
             );
         }
         Ok(asked)
@@ -175,7 +175,7 @@ impl Cancel {
             let number = it.sequence;
             let cancel = format!("cancel {} --run {number}", runnable.name_any());
             format!(
-                "; run {number} is still at work: `{}` stops it",
+                "; run {number} is still running: `{}` stops it",
                 self.place.command(&cancel)
             )
         });
@@ -248,13 +248,13 @@ impl Cancel {
         let by_person = by.is_some() || in_its_way && run.stop.is_none() && left.is_empty();
         if is_asked && by_person {
             let by = by.map_or_else(String::new, |by| in_one_line(&format!(" ({by})")));
-            let text = format!("{run_name} was asked to stop already{by}{left}\n");
+            let text = format!("{run_name} has already been asked to stop{by}{left}\n");
             return Ok(Outcome::good(text));
         }
         let what = format!("stopping {run_name}");
         within(&what, self.stop(&api, &object, request)).await?;
         Ok(Outcome::good(format!(
-            "{run_name} is to stop{left}; run {} of {name} then counts as failed, and is not tried again\n",
+            "{run_name} has been asked to stop{left}; run {} of {name} then counts as failed, and is not retried\n",
             run.sequence
         )))
     }
@@ -273,13 +273,12 @@ impl Templates {
             Self::Known(all) => (way_to_stop(all, runnable, of_run), String::new()),
             Self::Unread(why) => (
                 StopRequest::of_kind(of_run.0, of_run.1),
-                format!(", and its template, which may say it, cannot be read: {why}"),
+                format!(", and its template, which may have a spec.stop, cannot be read: {why}"),
             ),
         };
         way.ok_or_else(|| {
             anyhow!(
-                "it is not known how a {} of {} is stopped{unread}\nhint: give the template a spec.stop, or stop {} in the way of its engine; \
-                 deleting it would make a new run, unless the Runnable is suspended: {suspend}",
+                "Cartouche does not know how to stop a {} of {}{unread}\nhint: set spec.stop in the template, or stop {} with the tools of its engine; if you delete it, the controller makes a new run, unless you suspend the Runnable first: {suspend}",
                 run.kind,
                 run.api_version,
                 run.name,
@@ -299,11 +298,11 @@ fn left_to_controller(run: &LedgerRun, request: &StopRequest, standing: Standing
     match queue {
         _ if is_told => String::new(),
         Some(queue) => format!(
-            ": it is queued ({}), and the controller deletes it in about a minute",
+            ": it is queued ({}), so the controller deletes it in about a minute",
             queue.sign
         ),
         None if is_of_kind => {
-            ": it does not heed that as it stands, and the controller deletes it in about a minute"
+            ": it ignores that in its present state, so the controller deletes it in about a minute"
                 .to_owned()
         }
         None => String::new(),
@@ -341,8 +340,7 @@ fn to_be_tried_again(
     let scheduled = runs::retry_scheduled(runnable).map(|condition| condition.message.clone());
     let scheduled = scheduled.or(at).unwrap_or_default();
     anyhow!(
-        "run {} of {name} has ended, and is going to be tried again: {}\nhint: `{suspend}` holds the next attempt back; \
-         spec.retry.limit: 0 of the Runnable ends the attempts",
+        "run {} of {name} has ended, and will be retried: {}\nhint: `{suspend}` postpones the retry; set spec.retry.limit: 0 in the Runnable to end the retries",
         run.sequence,
         in_one_line(&scheduled),
     )
@@ -351,16 +349,16 @@ fn to_be_tried_again(
 fn not_running(name: &str, run: &LedgerRun, others: &str) -> String {
     match run.state {
         RunState::Ended(result) => format!(
-            "run {} of {name} has ended already: {}{others}\n",
+            "run {} of {name} has already ended: {}{others}\n",
             run.sequence,
             result.as_str()
         ),
         RunState::OutputsUnread => format!(
-            "run {} of {name} has done its work already, and its outputs cannot be read: nothing to stop{others}\n",
+            "run {} of {name} has already succeeded, but its outputs cannot be read: nothing to stop{others}\n",
             run.sequence
         ),
         state => format!(
-            "run {} of {name} has not begun ({state}): nothing to stop{others}\n",
+            "run {} of {name} has not started ({state}): nothing to stop{others}\n",
             run.sequence
         ),
     }

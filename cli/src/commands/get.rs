@@ -36,8 +36,8 @@ Examples:
   cartouche get -o json | jq '.items[].status.outputs'
 
 --watch prints a row for each Runnable, and a new one whenever a cell other than AGE changes. REASON of a deleted
-Runnable is Deleted. With -o json each change is one object on a line, with -o yaml one document. The watch goes on
-until Ctrl-C, also if the API server ends it.")]
+Runnable is Deleted. With -o json each change is one object on a line, with -o yaml one document. The watch
+continues until Ctrl-C, also if the API server ends it.")]
 pub(crate) struct GetArgs {
     /// Names of the Runnables
     #[arg(conflicts_with = "all_namespaces")]

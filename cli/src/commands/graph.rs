@@ -153,7 +153,7 @@ fn written(
     );
     let err = match &args.name {
         Some(name) if is_empty => {
-            format!("{name} takes no input from another object, and none is taken from it\n")
+            format!("{name} reads no other object, and is read by none\n")
         }
         None if is_empty && graph.alone == 0 => "there is no Runnable\n".to_owned(),
         _ => String::new(),

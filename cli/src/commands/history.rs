@@ -23,7 +23,7 @@ Examples:
   cartouche history hello -o json | jq '.[] | select(.state == \"Failed\")'
 
 A star marks the run for the current inputs, `o` the run that the outputs come from. ATTEMPT appears once a run has
-been retried. RESULT is Unknown for an earlier run that may not have been made, NameTaken if an object of someone else
+been retried. RESULT is Unknown for an earlier run that may not have been made, NameTaken if another client's object
 has its name, and OutputsUnread for a run that succeeded and is not recorded until its outputs can be read. TOOK ends
 at the time in the run's object. If there is none, or the object is gone, <= precedes the time until the controller
 saw the end, which may be late. RE-RUN FOR has the user and reason of a re-run, and MESSAGE those of a stop, as long

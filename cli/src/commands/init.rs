@@ -37,7 +37,7 @@ pub(crate) struct InitArgs {
     /// Kind of the runs
     #[arg(short, long, value_enum, default_value_t, ignore_case = true)]
     kind: StarterKind,
-    /// Folder to write to; by default ./NAME; - is as --stdout
+    /// Folder to write to; by default ./NAME; - is like --stdout
     #[arg(short, long, value_name = "FOLDER")]
     output: Option<PathBuf>,
     /// Print the manifests to apply, and write no files

@@ -209,7 +209,7 @@ async fn each(
                 done.unwrap_or_else(|| {
                     left_alone += 1;
                     Outcome::good(format!(
-                        "{} is left alone: it is not what it was when it was chosen\n",
+                        "{} is skipped: it was replaced, or is no longer selected\n",
                         runnable.name_any()
                     ))
                 })
@@ -219,7 +219,7 @@ async fn each(
             failures += 1;
             Outcome::failed(&error.context(runnable.name_any()))
         });
-        // The action goes on if the reader of the output is gone.
+        // The action continues if the reader of the output is gone.
         let _ = told.print();
     }
     let mut outcome = Outcome::default();
@@ -266,8 +266,8 @@ fn asked(deed: &impl Deed, found: &[Runnable], cluster: &Cluster) -> String {
 fn agreed(question: &str, count: usize) -> anyhow::Result<bool> {
     let Some(agreed) = said_yes(question)? else {
         bail!(
-            "{count} Runnables are meant, and without a terminal nobody can be asked whether they all are\n\
-             hint: --yes does it without a question, and --dry-run says what would be done"
+            "{count} Runnables are selected, and without a terminal the command cannot ask you to confirm\n\
+             hint: --yes skips the question, and --dry-run shows what would be done"
         );
     };
     Ok(agreed)

@@ -90,7 +90,7 @@ pub(crate) async fn check_cluster(args: &CheckArgs, cluster: &Cluster) -> anyhow
         entries.push(live_entry(runnable, &templates, cluster).await?);
     }
     if entries.is_empty() {
-        bail!("there are no Runnables here\nhint: --all-namespaces looks at every namespace");
+        bail!("there are no Runnables here\nhint: --all-namespaces checks every namespace");
     }
     Ok(report(&entries, args.output))
 }
@@ -110,7 +110,7 @@ async fn live_entry(
         Some(template) => adoption::of(runnable, template, &here).await?,
         None => Remark::new(
             Level::Unknown,
-            "its template is not there, or may not be read, so that its runs were not looked at",
+            "its template does not exist or cannot be read, so its runs were not checked",
         ),
     });
     Ok(ObjectRemarks {

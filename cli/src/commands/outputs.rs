@@ -60,7 +60,7 @@ enum OutputsFormat {
 
 pub(crate) async fn execute(args: &OutputsArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
     if args.prefix.is_some() && args.output != OutputsFormat::Env {
-        bail!("--prefix is of variables\nhint: use it with -o env");
+        bail!("--prefix is for variables\nhint: use it with -o env");
     }
     let runnable = cluster.runnable(&args.name).await?;
     let status = runnable.status.unwrap_or_default();

@@ -45,18 +45,19 @@ Examples:
   cartouche rbac -f teams/ -A                           for each account in each namespace of the files
   cartouche rbac -r shop-build -n shop --check          what its account may not do yet
 
-The role holds what the controller does as the ServiceAccount, and no more. Comments say what each verb is for;
+The role allows what the controller does as the ServiceAccount, and no more. Comments say what each verb is for;
 optional verbs may be removed. The role names each object that inputs come from, except those that labels find: there
 it has list on the kind. With watch on a Secret, the controller sees its changes immediately. A Runnable in another
 namespace gets a role of its own there.
 
 A role is for one account. Its name is made of the account and the purpose (cartouche:ACCOUNT:TEMPLATE), so that
 applying it removes nothing that another role gives; --name sets another name. Several templates or Runnables share
-one role. Without names, several of files or of a namespace have the role cartouche:ACCOUNT:all, also when more are
-added, so call it with all that the account is for. A single one has a role of its own name. From files, the Runnables of that account count, with their templates. The
-ServiceAccount is printed as well, unless it is among the files or in the cluster.
+one role. Without names, all in the files or in a namespace share the role cartouche:ACCOUNT:all, which keeps its name
+when you add more: pass everything that the account runs. A single one has a role of its own name. From files, the
+Runnables of that account count, with their templates. The ServiceAccount is printed as well, unless it is among the
+files or in the cluster.
 
-Exit code 1 if --check finds that a permission is missing that is not optional. If you may not read the template of a
+Exit code 1 if --check finds that a required permission is missing. If you may not read the template of a
 Runnable, the role is for the kind of its last run and for what the Runnable names. It then has a name of its own,
 which --name cannot change, and the exit code is 2.")]
 pub(crate) struct RbacArgs {
@@ -276,7 +277,7 @@ fn name_of(args: &RbacArgs, part: &Part) -> anyhow::Result<String> {
     // An existing role of this name may be a complete one.
     if let (Some(name), Some(why)) = (&args.role, part.asked.unread()) {
         bail!(
-            "{why}: the role {name} would lack what the template asks for\n\
+            "{why}: the role {name} would lack permissions that the template needs\n\
              hint: leave out --name, or read the template and the Runnable from files, with -f"
         );
     }

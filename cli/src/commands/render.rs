@@ -47,7 +47,7 @@ Examples:
 
 The uid of the Runnable is 00000000-0000-0000-0000-000000000000 unless the file has one; the name of the run derives
 from it. ClusterRunProfiles among the files are chosen by their rules, as on a cluster with these profiles and no
-others; --profile takes one whatever its rules say.
+others; --profile uses one without its rules.
 
 Exit code 1 if something cannot be rendered.")]
 pub(crate) struct RenderArgs {
@@ -68,7 +68,7 @@ pub(crate) struct RenderArgs {
     /// Only the Runnable with this name
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Make the runs with this profile of the files, whatever the rules say
+    /// Make the runs with this profile of the files, and ignore the rules
     #[arg(long, value_name = "NAME", conflicts_with = "cluster")]
     profile: Option<String>,
     /// Labels of the namespace, for rules that select namespaces; by default those of the Namespace among the files
@@ -288,7 +288,7 @@ fn render(
 
 /// Note on a hash that includes a Secret without a uid.
 const OF_PLACEHOLDER_SECRET: &str =
-    "the template reads a Secret whose uid is not in its file: on a cluster the hash is another";
+    "the template reads a Secret whose uid is not in its file, so the hash on a cluster differs";
 
 /// Returns the inputs from other objects, without optional ones that are missing; or the errors, and findings for
 /// required ones that are missing.

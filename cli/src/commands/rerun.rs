@@ -68,7 +68,7 @@ struct Rerun {
 
 pub(crate) async fn execute(args: &RerunArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
     if args.token.as_deref() == Some("") {
-        bail!("an empty token asks for nothing\nhint: leave --token out, or give it a string");
+        bail!("the token is empty\nhint: leave --token out, or give it a string");
     }
     let token = args.token.clone();
     let deed = Rerun {
@@ -98,7 +98,9 @@ impl Deed for Rerun {
         let answered = ledger.answered_by_seen();
         if present == Some(token) || answered == Some(&*rerun::bounded(token)) {
             let name = runnable.name_any();
-            return Plan::Nothing(format!("{name} was asked for this run already: {token}\n"));
+            return Plan::Nothing(format!(
+                "this run of {name} was already requested: {token}\n"
+            ));
         }
         Plan::Due
     }
@@ -125,12 +127,12 @@ impl Deed for Rerun {
         within(&what, api.patch(&name, &parameters, &patch)).await?;
         if let Some(run) = refused {
             return Ok(Outcome::good(format!(
-                "{name}: run {run} was refused, and is tried again within a minute; no further run is asked for\n"
+                "{name}: run {run} was refused; the controller retries it within a minute, and no further run is requested\n"
             )));
         }
         Ok(Outcome {
             err: beside(runnable, &cluster.place()),
-            ..Outcome::good(format!("{name} is to run again: {token}\n"))
+            ..Outcome::good(format!("{name} will run again: {token}\n"))
         })
     }
 }
@@ -151,7 +153,7 @@ fn beside(runnable: &Runnable, place: &Place) -> String {
     let name = runnable.name_any();
     if runnable.spec.suspend == Some(true) {
         return format!(
-            "it is suspended: the run is made once it is resumed ({})\n",
+            "it is suspended: the run starts once you resume it ({})\n",
             place.command(&format!("resume {name}"))
         );
     }
@@ -159,13 +161,12 @@ fn beside(runnable: &Runnable, place: &Place) -> String {
         let what = Told::of(&blocked.message).what;
         let what = in_one_line(what);
         return format!(
-            "it is blocked: {what}\nthe run is made once that is mended ({})\n",
+            "it is blocked: {what}\nthe run starts once you fix that ({})\n",
             place.command(&format!("why {name}"))
         );
     }
     if runs::retry_scheduled(runnable).is_some() {
-        return "it does not wait for the attempt that was ahead, and is attempt 1 itself\n"
-            .to_owned();
+        return "it does not wait for the scheduled retry, and is attempt 1 itself\n".to_owned();
     }
     String::new()
 }
@@ -204,7 +205,7 @@ mod tests {
         assert_eq!(
             said("False", 2, false),
             "it is blocked: the input 'region' is missing\n\
-             the run is made once that is mended (cartouche why hello -n shop)\n"
+             the run starts once you fix that (cartouche why hello -n shop)\n"
         );
         assert_eq!(said("True", 2, false), "");
         // The status is that of an earlier change; the last one may have fixed the problem.

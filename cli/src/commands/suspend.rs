@@ -84,7 +84,7 @@ impl Deed for Suspension {
         if runnable.spec.suspend.unwrap_or_default() != self.wanted {
             return Plan::Due;
         }
-        let state = self.either("was suspended already", "was not suspended");
+        let state = self.either("is already suspended", "is not suspended");
         Plan::Nothing(format!("{} {state}\n", runnable.name_any()))
     }
 
@@ -106,7 +106,7 @@ impl Deed for Suspension {
         // A CustomResourceDefinition of an earlier release drops unknown fields and still reports success.
         if patched.spec.suspend.unwrap_or_default() != self.wanted {
             bail!(
-                "{name} was not changed: the cluster keeps no spec.suspend\nhint: its CustomResourceDefinition is an older one: kubectl apply \
+                "{name} was not changed: the cluster does not keep spec.suspend\nhint: update its CustomResourceDefinition: kubectl apply \
                  --server-side -f config/crd"
             );
         }

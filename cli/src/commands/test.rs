@@ -95,7 +95,7 @@ pub(crate) fn execute(args: &TestArgs) -> anyhow::Result<Outcome> {
     if failed > 0 && mode == Mode::Compare {
         writeln!(
             out,
-            "`-` is what was expected, `+` what came; --update accepts what came"
+            "`-` is expected, `+` is the result; --update accepts the result"
         )?;
     }
     Ok(Outcome {

@@ -99,7 +99,7 @@ impl TemplateState {
         match self {
             Self::Accepted => "accepted",
             Self::NotAccepted => "not accepted",
-            Self::NotObserved => "not looked at yet",
+            Self::NotObserved => "not observed yet",
             Self::Missing => "missing",
             Self::NotSeen => "not seen",
         }

@@ -42,10 +42,10 @@ Examples:
   cartouche wait shop-build --for output=digest --timeout 10m
   cartouche wait hello --for finished
 
-All end with exit code 1 if for some seconds only a change could help. `ready` also ends with 1 if the run has failed;
-`finished` ends with 0 then. Neither ends at a failure with a retry to come (spec.retry), unless the
-Runnable is suspended, nor at a run that waits for approval (spec.approval: Manual), which is reported immediately.
-An output is printed; for a sensitive one, its Secret and key. Exit code 1 after the timeout.")]
+Exit code 1 after the timeout, or if for some seconds only a change could help. `ready` also ends with 1 if the run has
+failed; `finished` then ends with 0. Neither ends at a failure that will be retried (spec.retry), unless the Runnable
+is suspended, nor at a run that waits for approval (spec.approval: Manual), which is reported immediately.
+An output is printed; for a sensitive one, its Secret and key.")]
 pub(crate) struct WaitArgs {
     /// Name of the Runnable
     name: String,
@@ -82,7 +82,7 @@ impl FromStr for WaitFor {
 
 /// Parses a duration: `30s`, `10m`, `1h`.
 fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("'{text}' is no duration: write 30s, 10m or 1h");
+    let wrong = || format!("'{text}' is not a duration: write 30s, 10m or 1h");
     let end = text
         .find(|c: char| !c.is_ascii_digit())
         .unwrap_or(text.len());
@@ -200,7 +200,7 @@ fn held(pending: &PendingRun, reason: &str, said: &str) -> String {
     if waits_for_approval(pending) {
         return format!("{} (`cartouche approve`)", waits_for_a_person(sequence));
     }
-    format!("run {sequence} is due, and waits ({reason}){said}")
+    format!("run {sequence} is pending ({reason}){said}")
 }
 
 /// Returns the message of Ready, such as what keeps the pods of the run from running.
@@ -269,8 +269,7 @@ fn standing(runnable: &Runnable, wanted: &WaitFor) -> Standing {
         return Standing::InVain(stands_still(stalled));
     }
     if reason == Category::Suspended.as_str() || is_held {
-        let why =
-            "it is suspended, and the run that it would make is held back (`cartouche resume`)";
+        let why = "it is suspended, so its next run does not start (`cartouche resume`)";
         return Standing::InVain(why.to_owned());
     }
     Standing::Waiting(waiting)

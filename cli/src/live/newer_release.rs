@@ -21,7 +21,7 @@ pub(crate) fn beside(runnable: &Runnable) -> String {
         runnable.name_any(),
         in_one_line(Told::of(&newer.message).what),
     );
-    format!("{name}: {what}; what comes of this command, that newer release decides\n")
+    format!("{name}: {what}; that newer release decides what this command does\n")
 }
 
 #[cfg(test)]

@@ -20,15 +20,15 @@ pub(crate) fn tried(pending: &PendingRun, name: &str, place: Option<&Place>) -> 
     let said = pending.dry_run.as_deref()?;
     let ago = age::ago(Some(&pending.since));
     let again = place.map(|place| place.command(&format!("diff {name} --server-dry-run")));
-    let again = again.map(|again| format!(" (`{again}` asks again)"));
+    let again = again.map(|again| format!(" (`{again}` checks it again)"));
     let again = again.unwrap_or_default();
     Some(match DryRun::of(said) {
-        Some(DryRun::Accepted) => format!("the API server would make it, as it said {ago} ago"),
+        Some(DryRun::Accepted) => format!("the API server would accept it (dry run {ago} ago)"),
         Some(DryRun::Refused(why)) => {
-            format!("the API server would not make it, as it said {ago} ago: {why}{again}")
+            format!("the API server would refuse it (dry run {ago} ago): {why}{again}")
         }
         Some(DryRun::Unknown(why)) => {
-            format!("whether the API server would make it is not known: {why}{again}")
+            format!("it is unknown if the API server would accept it: {why}{again}")
         }
         None => said.to_owned(),
     })
@@ -51,12 +51,12 @@ mod tests {
 
     #[test]
     fn what_the_api_server_said_is_told_with_how_it_is_asked_again() {
-        assert!(said("accepted").starts_with("the API server would make it, as it said "));
-        let again = "(`cartouche diff hello --server-dry-run -n shop` asks again)";
+        assert!(said("accepted").starts_with("the API server would accept it (dry run "));
+        let again = "(`cartouche diff hello --server-dry-run -n shop` checks it again)";
         let refused = said("refused: jobs \"x\" is forbidden: quota");
-        assert!(refused.contains("would not make it"), "{refused}");
+        assert!(refused.contains("would refuse it"), "{refused}");
         assert!(
-            refused.ends_with(&format!(" ago: jobs \"x\" is forbidden: quota {again}")),
+            refused.ends_with(&format!(" ago): jobs \"x\" is forbidden: quota {again}")),
             "{refused}"
         );
         let unknown = said("unknown: no answer");

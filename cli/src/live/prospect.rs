@@ -82,10 +82,10 @@ impl Prospect {
         match names.as_slice() {
             [] => None,
             [name] => Some(format!(
-                "whether the Secret {name} has changed cannot be told, since you may not read it"
+                "you may not read the Secret {name}, so it is unknown if it has changed"
             )),
             several => Some(format!(
-                "whether the Secrets {} have changed cannot be told, since you may not read them",
+                "you may not read the Secrets {}, so it is unknown if they have changed",
                 several.join(", ")
             )),
         }

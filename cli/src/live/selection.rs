@@ -35,8 +35,8 @@ pub(crate) struct SelectionArgs {
     /// Only Runnables of this template
     #[arg(long, value_name = "NAME", conflicts_with = "names", value_parser = not_blank)]
     pub(crate) template: Option<String>,
-    /// Only Runnables that have failed: Ready is False, or Stalled is True for another reason than a run that may still go
-    /// on, and no further attempt is scheduled
+    /// Only failed Runnables: Ready is False, or Stalled is True for another reason than a run that may still continue,
+    /// and no retry is scheduled
     #[arg(long, conflicts_with = "names")]
     pub(crate) failed: bool,
 }
@@ -44,9 +44,7 @@ pub(crate) struct SelectionArgs {
 /// Refuses an empty value: an empty variable in a script must not select the whole namespace.
 fn not_blank(text: &str) -> Result<String, String> {
     if text.trim().is_empty() {
-        return Err(
-            "it is empty, which would choose all: leave it out if all are meant".to_owned(),
-        );
+        return Err("it is empty, which would select all: leave it out to select all".to_owned());
     }
     Ok(text.to_owned())
 }
@@ -83,7 +81,7 @@ fn has_failed(runnable: &Runnable) -> bool {
     (is_unready || is_stalled) && retry_scheduled(runnable).is_none()
 }
 
-/// Time that a condition has to report a hindered run before it counts. The controller looks at the pods of a Job
+/// Time that a condition has to report a hindered run before it counts. The controller reads the pods of a Job
 /// half a minute after the run began.
 const HINDERED_FOR: SignedDuration = SignedDuration::from_secs(30);
 

@@ -70,7 +70,7 @@ impl SourceChange {
         let how = match (&self.before, &self.after) {
             (Some(before), Some(after)) => format!("{before} became {after}"),
             (None, Some(after)) => format!("it is new: {after}"),
-            (Some(before), None) => format!("it was {before}, and is not there any more"),
+            (Some(before), None) => format!("it was {before}, and no longer exists"),
             (None, None) => String::new(),
         };
         match self.inputs.as_slice() {

@@ -48,8 +48,8 @@ pub async fn are_given_to_what_was_shown(story: &Story) -> Result<()> {
     let first = greet(story, "world", 1).await?;
     let parts = [
         "Ready is Unknown (ApprovalRequired)",
-        "run 1 is due, and waits for a person to approve it",
-        "the API server would make it, as it said",
+        "run 1 needs approval",
+        "the API server would accept it (dry run ",
         "to do: `cartouche approve guarded -n cartouche-examples`",
         "no run yet",
     ];
@@ -62,12 +62,13 @@ pub async fn are_given_to_what_was_shown(story: &Story) -> Result<()> {
     let exactly = format!("`cartouche approve guarded --approval {first} -n cartouche-examples`");
     let parts = [
         "+ kind: Job\n",
-        "without a terminal nobody can be asked",
+        "without a terminal the command cannot ask you",
         &exactly,
     ];
     contains(&alone.err, &parts)?;
     let wait = ["wait", "guarded", "--timeout", "3s"];
-    let told = "guarded: run 1 is due, and waits for a person to approve it (`cartouche approve guarded -n cartouche-examples`)\n";
+    let told =
+        "guarded: run 1 needs approval (`cartouche approve guarded -n cartouche-examples`)\n";
     story.warns(&wait, 1, told)?;
 
     let approved = story.json(&["approve", "--all", "--yes", "-o", "json"])?;
@@ -76,9 +77,9 @@ pub async fn are_given_to_what_was_shown(story: &Story) -> Result<()> {
         "{approved}"
     );
     story.says(&["wait", "guarded", "--timeout", "2m"], &["ready"])?;
-    let nothing = "nothing to approve: run 1 of guarded is of what is rendered now";
+    let nothing = "nothing to approve: run 1 of guarded matches the rendered object";
     story.says(&["approve", "guarded"], &[nothing])?;
-    let nobody = "runs of hello wait for nobody";
+    let nobody = "runs of hello need no approval";
     story.says(&["approve", "hello"], &[nobody])?;
     changes_are_looked_at_anew(story).await
 }
@@ -90,7 +91,7 @@ async fn changes_are_looked_at_anew(story: &Story) -> Result<()> {
     ensure!(seen != now, "{seen}");
     let late = ["approve", "guarded", "--approval", &seen];
     let refused =
-        format!("{seen} is not the run of guarded that waits, as its status says, which is {now}");
+        format!("{seen} is not the run of guarded that waits by its status, which is {now}");
     story.warns(&late, 2, &refused)?;
     let approved = story.cartouche(&["approve", "guarded", "--yes"]);
     let shown = "\
@@ -114,14 +115,14 @@ this would be run 2 (";
 
     // An approval does not hold for a run that is requested later.
     story.well(&["rerun", "guarded", "--token", "again"])?;
-    let waits = ["run 3 is due, and waits for a person", "is for run 2"];
+    let waits = ["run 3 needs approval", "is for run 2"];
     story.why_says("guarded", &waits).await?;
     story.well(&["suspend", "guarded"])?;
     let held = ["Ready is Unknown (Suspended)"];
     story.why_says("guarded", &held).await?;
     story.says(
         &["approve", "guarded", "--yes"],
-        &["waits for a person once it is resumed"],
+        &["waits for approval once you resume it"],
     )?;
     story.well(&["resume", "guarded"])?;
     may_be_a_right_of_its_own(story).await
@@ -190,7 +191,7 @@ async fn may_be_a_right_of_its_own(story: &Story) -> Result<()> {
     let parts = [
         "approving run 3 of guarded: ",
         "you may not approve runs: ",
-        "hint: ask for the right `update` on `runnables/approval` in this namespace",
+        "hint: ask for the permission `update` on `runnables/approval` in this namespace",
     ];
     ensure!(
         denied.code == 2,
@@ -275,7 +276,7 @@ async fn need_no_right_to_secrets(
     let first = asked(story, "sealed", 1).await?;
     let refused = as_editor(&["approve", "sealed", "--yes"]);
     let parts = [
-        "whether the Secret db has changed cannot be told, since you may not read it",
+        "you may not read the Secret db, so it is unknown if it has changed",
         "nothing is approved",
         "`cartouche approve sealed --unverified -n cartouche-examples`",
     ];
@@ -284,7 +285,7 @@ async fn need_no_right_to_secrets(
     let approved = as_editor(&["approve", "sealed", "--unverified", "--yes"]);
     let told = format!("run 1 of sealed is approved: {first} (not verified)\n");
     ensure!(approved.out == told, "{}{}", approved.out, approved.err);
-    let not = format!("not verified: what waits, as the status says, is {first}");
+    let not = format!("not verified: by the status, {first} waits for approval");
     contains(&approved.err, &["+   from: db\n", &not])?;
     story.says(&["wait", "sealed", "--timeout", "2m"], &["ready"])?;
 

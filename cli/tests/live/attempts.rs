@@ -30,7 +30,7 @@ pub async fn are_told_and_waited_for(story: &Story) -> Result<()> {
         ended.out,
         ended.err
     );
-    story.warns(&["cancel", "failing"], 2, "is going to be tried again")?;
+    story.warns(&["cancel", "failing"], 2, "will be retried")?;
 
     // It is asked for instead, with the next attempt soon after.
     cluster.apply_yaml(namespace, &failing("2s")?).await?;
@@ -43,7 +43,7 @@ pub async fn are_told_and_waited_for(story: &Story) -> Result<()> {
         asked.err
     );
     let last = [
-        "it was attempt 2 of 2, the last one",
+        "it was the last attempt, 2 of 2",
         "made because run 2 failed",
     ];
     story.why_says("failing", &last).await?;

@@ -187,7 +187,7 @@ async fn of_an_input(story: &Story) -> Result<()> {
     contains(&why, &causes)?;
     contains(
         &why,
-        &["nothing to run: run 2 is of what is rendered now\n"],
+        &["nothing to run: run 2 matches the rendered object\n"],
     )
 }
 
@@ -225,7 +225,7 @@ async fn of_a_secret(story: &Story) -> Result<()> {
         .await?;
     succeeds(story, 4).await?;
     let why = story.well(&["why", "told"])?;
-    let named = "made because something has changed since run 3 that no field shows:\n    Secret ";
+    let named = "made because something that no field shows has changed since run 3:\n    Secret ";
     contains(&why, &[named, "which gives the input token: "])
 }
 

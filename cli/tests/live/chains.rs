@@ -176,18 +176,18 @@ async fn held(story: &Story) -> Result<()> {
         let pending = base.status.and_then(|status| status.pending);
         Ok(match pending.filter(|it| it.reason == "ApprovalRequired") {
             Some(_) => Seen::Done(()),
-            None => Seen::NotYet("nobody is asked".to_owned()),
+            None => Seen::NotYet("the run does not wait for approval".to_owned()),
         })
     };
     story.eventually("base to ask", asks).await?;
-    let (own, waits) = (&story.namespace, "is due and waits");
-    let of_base = format!("a run of Runnable {ELSEWHERE}/base {waits} (ApprovalRequired)");
+    let (own, waits) = (&story.namespace, "waits");
+    let of_base = format!("the next run of Runnable {ELSEWHERE}/base {waits} (ApprovalRequired)");
     story.change("middle", json!({ "own": "2" })).await?;
     story
         .why_says("middle", &["DependencyNotReady", &of_base])
         .await?;
     story.change("app", json!({ "own": "2" })).await?;
-    let of_middle = format!("a run of Runnable {own}/middle {waits} (DependencyNotReady)");
+    let of_middle = format!("the next run of Runnable {own}/middle {waits} (DependencyNotReady)");
     let since = format!("since {of_base}");
     story
         .why_says("app", &["DependencyNotReady", &of_middle, &since])
@@ -195,7 +195,7 @@ async fn held(story: &Story) -> Result<()> {
     story.warns(
         &["wait", "app", "--timeout", "2s"],
         1,
-        "is due, and waits (DependencyNotReady)",
+        "is pending (DependencyNotReady)",
     )?;
     story.says(
         &["graph", "app"],
@@ -220,10 +220,7 @@ async fn moved_on(story: &Story) -> Result<()> {
         story.namespace
     );
     story
-        .why_says(
-            "app",
-            &["of what its inputs come from this had changed", &from],
-        )
+        .why_says("app", &["these sources of its inputs had changed", &from])
         .await?;
     let runs: Value = story.json(&["history", "app", "-o", "json"])?;
     let runs = runs.as_array().map_or(0, Vec::len);

@@ -158,7 +158,7 @@ pub async fn a_name_is_taken(story: &Story) -> Result<()> {
         "uid": account["metadata"]["uid"], "controller": true,
     });
     for (name, owners, whose) in [
-        ("somebodys", json!([]), "made by somebody else"),
+        ("somebodys", json!([]), "created by another client"),
         (
             "owned",
             json!([owner]),

@@ -7,20 +7,20 @@ use crate::story::{Story, example_job};
 /// A Runnable is suspended, gets a request to run, and is resumed.
 pub async fn held_back(story: &Story) -> Result<()> {
     story.says(&["suspend", "hello"], &["is suspended"])?;
-    story.says(&["suspend", "hello"], &["was suspended already"])?;
+    story.says(&["suspend", "hello"], &["is already suspended"])?;
     let asked = ["rerun", "hello", "--token", "held"];
     story.warns(&asked, 0, "it is suspended")?;
     let parts = [
         "Ready is Unknown (Suspended)",
-        "no new run is made until it is resumed",
-        "to do: `cartouche resume hello -n cartouche-examples`",
+        "no new run starts until you resume it",
+        "to do: run `cartouche resume hello -n cartouche-examples`",
     ];
     story.why_says("hello", &parts).await?;
     let wait = ["wait", "hello", "--timeout", "1m"];
     story.warns(&wait, 1, "it is suspended")?;
     story.says(&["get"], &["Suspended", "3 hello-"])?;
     story.says(&["resume", "hello"], &["is resumed"])?;
-    story.says(&["resume", "hello"], &["was not suspended"])?;
+    story.says(&["resume", "hello"], &["is not suspended"])?;
     story.run_ends(4).await.map(drop)
 }
 
@@ -32,7 +32,7 @@ pub(super) fn endless() -> Result<String> {
 
 /// A run that would never end is stopped in the way of its kind.
 pub async fn cancelled(story: &Story) -> Result<()> {
-    let ended = "has ended already: Succeeded";
+    let ended = "has already ended: Succeeded";
     story.says(&["cancel", "hello"], &[ended])?;
     let (cluster, namespace) = (&story.cluster, &story.namespace);
     cluster.apply_yaml(namespace, &endless()?).await?;
@@ -44,7 +44,7 @@ pub async fn cancelled(story: &Story) -> Result<()> {
     let stopped = format!("stopped by {}: {why}", story.user()?);
     let parts = ["Ready is False", "deadline", "Failed", &stopped];
     story.why_says("endless", &parts).await?;
-    let ended = "run 1 of endless has ended already: Failed";
+    let ended = "run 1 of endless has already ended: Failed";
     story.says(&["cancel", "endless"], &[ended])?;
     // The annotation on the run starts no new run.
     let history = story.json(&["history", "endless", "-o", "json"])?;
@@ -64,7 +64,7 @@ pub async fn cancelled(story: &Story) -> Result<()> {
 /// Several Runnables at once, one of which does not exist.
 pub async fn of_many(story: &Story) -> Result<()> {
     let both = ["rerun", "hello", "endless", "--token", "both"];
-    story.warns(&both, 2, "hint: --yes does it without a question")?;
+    story.warns(&both, 2, "hint: --yes skips the question")?;
     let dry = [&both[..], &["--dry-run"]].concat();
     let parts = ["hello would run again", "endless would run again"];
     story.says(&dry, &parts)?;
@@ -84,7 +84,7 @@ pub async fn of_many(story: &Story) -> Result<()> {
         done.err
     );
     ensure!(
-        done.out == "hello is to run again: both\nendless is to run again: both\n",
+        done.out == "hello will run again: both\nendless will run again: both\n",
         "{}",
         done.out
     );

@@ -1,4 +1,4 @@
-//! The commands that ask a cluster, on a real API server with the controller at work.
+//! The commands that ask a cluster, on a real API server with a running controller.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
@@ -258,7 +258,7 @@ fn files(story: &Story, edited: &str) -> Result<()> {
     );
     let parts = [
         "newcomer`: `this would be run 1",
-        "lost`: it cannot be told",
+        "lost`: unknown",
         "- `cartouche-examples/hello`: `nothing to run",
     ];
     story::contains(&failed.out, &parts)?;
@@ -275,8 +275,8 @@ fn files(story: &Story, edited: &str) -> Result<()> {
 async fn third_run(story: &Story) -> Result<()> {
     let why = "the registry was down";
     let rerun = ["rerun", "hello", "--token", "again", "--reason", why];
-    story.says(&rerun, &["is to run again: again"])?;
-    story.says(&rerun[..4], &["was asked for this run already"])?;
+    story.says(&rerun, &["will run again: again"])?;
+    story.says(&rerun[..4], &["was already requested"])?;
     let history = story.run_ends(3).await?;
     let count = history.as_array().map(Vec::len);
     ensure!(count == Some(3), "{history}");
@@ -286,7 +286,7 @@ async fn third_run(story: &Story) -> Result<()> {
     ensure!(request["reason"] == why, "{history}");
     let user = request["by"].as_str().context("who asked")?;
     ensure!(!user.is_empty(), "{history}");
-    let made = format!("made because {user} asked for it: again ({why})");
+    let made = format!("made because {user} requested it: again ({why})");
     story.says(&["why", "hello"], &[&made])?;
     let asked = format!("{user}: {why}");
     let parts = ["SEQUENCE", "RE-RUN FOR", "*o", "Succeeded", &asked];

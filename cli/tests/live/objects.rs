@@ -75,13 +75,13 @@ pub async fn are_named(story: &Story) -> Result<()> {
     story.says(&["why", "sized"], &["it is the first one"])?;
 
     let own = &story.namespace;
-    let had = "of what its inputs come from this had changed:\n    ";
+    let had = "these sources of its inputs had changed:\n    ";
     let size = format!("{had}ConfigMap {own}/sizes, key small, which gives the input size: ");
     given(story, "m", "one", "1").await?;
     story
         .why_says("sized", &["run 2: ConfigMap", &size, " became "])
         .await?;
-    let unseen = "made because something has changed since run 2 that no field shows:\n    ";
+    let unseen = "made because something that no field shows has changed since run 2:\n    ";
     let pin = format!("{unseen}Secret {own}/db, key pin, which gives the input pin: ");
     given(story, "m", "two", "1").await?;
     story.why_says("sized", &["run 3: ConfigMap", &pin]).await?;
@@ -102,7 +102,7 @@ pub async fn are_named(story: &Story) -> Result<()> {
     story.well(&["suspend", "sized"])?;
     given(story, "l", "two", "3").await?;
     let size = format!("ConfigMap {own}/sizes, key small, which gives the input size: ");
-    let since = "since its run has changed: ";
+    let since = "changed since its run: ";
     let (size, release) = (
         format!("{since}{size}"),
         format!("{since}{release}: v2 became v3"),

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The right that every command without access to the template names.
-const RIGHT: &str = "a right that you lack: the ClusterRole cartouche-templates-view has it";
+const RIGHT: &str = "a permission that you lack: the ClusterRole cartouche-templates-view has it";
 
 /// A Runnable whose account may make no Jobs.
 const POOR: &str = r"
@@ -149,18 +149,16 @@ async fn a_tenant_without_templates(tenant: &Person<'_>) -> Result<()> {
     tenant.gets(&["history", "hello"], 0, &["Succeeded"])?;
     tenant.gets(&["outputs", "hello", "pods"], 0, &["1"])?;
     tenant.gets(&["graph"], 0, &[])?;
-    let seen = format!("(not seen: reading ClusterRunTemplate greet takes {RIGHT})");
+    let seen = format!("(not seen: reading ClusterRunTemplate greet needs {RIGHT})");
     tenant.gets(&["tree", "hello"], 0, &[&seen, "runs: 1"])?;
-    let next = format!(
-        "what would run now cannot be told: reading ClusterRunTemplate greet takes {RIGHT}"
-    );
+    let next = format!("the next run is unknown: reading ClusterRunTemplate greet needs {RIGHT}");
     tenant.gets(&["why", "hello"], 0, &["run 1: Job hello", &next])?;
     tenant.gets(&["why", "hello", "-o", "json"], 0, &["\"notSeen\"", RIGHT])?;
 
     let with_file = "`cartouche explain -f FILE`";
     tenant.gets(&["explain", "greet"], 2, &[RIGHT, with_file])?;
     tenant.gets(&["explain", "-f", "examples/job"], 0, &["name"])?;
-    let by_status = "by its status no run waits, and run 1 is Succeeded";
+    let by_status = "by its status, no run is pending, and run 1 is Succeeded";
     let with_file = "`cartouche diff hello --template FILE -n cartouche-examples`";
     tenant.gets(&["diff", "hello"], 2, &[RIGHT, by_status, with_file])?;
     let with_file = ["diff", "hello", "--template", "examples/job/template.yaml"];
@@ -219,7 +217,7 @@ fn a_tenant_with_templates(tenant: &Person<'_>) -> Result<()> {
     tenant.gets_all(&["tree", "hello"], &["ClusterRunTemplate greet (accepted)"])?;
     tenant.gets_all(
         &["why", "hello"],
-        &["nothing to run: run 1 is of what is rendered now"],
+        &["nothing to run: run 1 matches the rendered object"],
     )?;
     let rbac = "or `cartouche rbac --runnable poor --namespace cartouche-examples`";
     tenant.gets_all(&["why", "poor"], &[rbac])?;
@@ -228,16 +226,16 @@ fn a_tenant_with_templates(tenant: &Person<'_>) -> Result<()> {
 }
 
 fn an_approver_without_templates(approver: &Person<'_>, first: &str) -> Result<()> {
-    let to_do = "to do: `cartouche approve guarded --unverified -n cartouche-examples` approves what the status asks about";
-    let waits = "run 1 is due, and waits for a person to approve it";
+    let to_do = "to do: `cartouche approve guarded --unverified -n cartouche-examples` approves the run in the status";
+    let waits = "run 1 needs approval";
     approver.gets(&["why", "guarded"], 0, &[waits, to_do])?;
-    let by_status = "by its status run 1 is due, and waits: ApprovalRequired";
+    let by_status = "by its status, run 1 is pending: ApprovalRequired";
     approver.gets(&["diff", "guarded"], 2, &[RIGHT, by_status])?;
-    let none = "nothing to approve: hello asks nobody by its status";
+    let none = "nothing to approve: by its status, hello does not wait for approval";
     approver.gets(&["approve", "hello"], 0, &[none])?;
     let unverified = "`cartouche approve guarded --unverified -n cartouche-examples`";
     approver.gets(&["approve", "guarded", "--yes"], 2, &[RIGHT, unverified])?;
-    let said = format!("not verified: what waits, as the status says, is {first}");
+    let said = format!("not verified: by the status, {first} waits for approval");
     let shown = ["+ approval: Manual\n", &said, "would be approved"];
     let dry_run = ["approve", "guarded", "--unverified", "--dry-run"];
     approver.gets(&dry_run, 0, &shown)?;
@@ -259,7 +257,7 @@ async fn an_approver_with_templates(approver: &Person<'_>) -> Result<()> {
         "this would be run 2",
     ];
     approver.gets(&["diff", "guarded"], 1, &parts)?;
-    let alone = "without a terminal nobody can be asked";
+    let alone = "without a terminal the command cannot ask you";
     approver.gets(&["approve", "guarded"], 2, &["Hello, mars!", alone])?;
     let done = format!("run 2 of guarded is approved: {second}\n");
     approver.gets_all(&["approve", "guarded", "--yes"], &["Hello, mars!", &done])?;
@@ -269,9 +267,6 @@ async fn an_approver_with_templates(approver: &Person<'_>) -> Result<()> {
         .until("guarded", "a second run", begun)
         .await?;
     approver.gets_all(&["wait", "guarded", "--timeout", "2m"], &["ready"])?;
-    let because = "what is rendered differs from run 1 (reading Job guarded-";
-    approver.gets_all(
-        &["why", "guarded"],
-        &[because, "so that the fields are not known"],
-    )
+    let because = "the rendered object differs from run 1 (reading Job guarded-";
+    approver.gets_all(&["why", "guarded"], &[because, "so the fields are unknown"])
 }

@@ -110,7 +110,7 @@ impl Story {
     }
 }
 
-/// With the printed role a Runnable succeeds, and whatever is granted is used.
+/// With the printed role a Runnable succeeds, and uses each granted permission.
 pub async fn are_enough_and_no_more(story: &Story) -> Result<()> {
     story.apply(TEMPLATE).await?;
     let list = story.account("speaker").await?;
@@ -178,7 +178,7 @@ pub async fn are_needed_in_every_part(story: &Story) -> Result<()> {
         let name = name(part);
         let why = ["why", &name];
         story
-            .eventually(&format!("{name} to be told"), || async {
+            .eventually(&format!("{name} to be reported"), || async {
                 let said = story.well(&why)?;
                 let refused = ["cannot", "may not"].iter().any(|not| {
                     let (verb, plural) = part;
@@ -311,7 +311,7 @@ pub async fn hide_no_more_than_they_must(story: &Story) -> Result<()> {
         .await?;
     let parts = [
         "Runnable speaker  True Ready",
-        "ClusterRunTemplate speak (not seen: reading ClusterRunTemplate speak takes a right that you lack: ",
+        "ClusterRunTemplate speak (not seen: reading ClusterRunTemplate speak needs a permission that you lack: ",
         "the ClusterRole cartouche-templates-view has it)",
         "selects ConfigMap with ",
         "cannot list resource \"configmaps\"",

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::story::Story;
 
-/// A command at work, and the lines that it prints.
+/// A running command, and the lines that it prints.
 struct AtWork {
     child: Child,
     lines: Receiver<String>,

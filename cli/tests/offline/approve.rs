@@ -129,8 +129,8 @@ fn what_is_approved_is_what_was_shown_of_the_runnable_as_it_was_read() {
         "Runnable demo/hello:\n",
         "+   greeting: Hello, world!\n",
         "this would be run 1 (v1:",
-        "the API server would not make it, as it said",
-        "is forbidden: quota (`cartouche diff hello --server-dry-run` asks again)",
+        "the API server would refuse it (dry run ",
+        "is forbidden: quota (`cartouche diff hello --server-dry-run` checks it again)",
     ] {
         assert!(done.err.contains(part), "{part}: {}", done.err);
     }
@@ -184,7 +184,7 @@ fn without_the_template_a_status_says_that_no_run_waits() {
     };
     let said = server.serve().cartouche(&["approve", "hello", "--yes"]);
     assert_eq!(said.code, 0, "{}", said.err);
-    let none = "nothing to approve: hello asks nobody by its status";
+    let none = "nothing to approve: by its status, hello does not wait for approval";
     assert!(said.out.starts_with(none), "{}", said.out);
 }
 
@@ -199,7 +199,7 @@ fn what_cannot_be_shown_is_approved_only_by_its_value_or_by_the_word_of_the_stat
     assert_eq!(refused.code, 2);
     for part in [
         FORBIDDEN,
-        "what cannot be shown is not approved",
+        "a run that cannot be shown is not approved",
         "--approval NUMBER:HASH",
     ] {
         assert!(refused.err.contains(part), "{part}: {}", refused.err);
@@ -232,8 +232,8 @@ fn what_cannot_be_shown_is_approved_only_by_its_value_or_by_the_word_of_the_stat
         by_its_word.err
     );
     let shown = format!(
-        "not verified: what waits, as the status says, is {approval}, and the run is not shown, since reading \
-         ClusterRunTemplate greet takes a right that you lack: the ClusterRole cartouche-templates-view has it\n"
+        "not verified: by the status, {approval} waits for approval; the run is not shown: reading \
+         ClusterRunTemplate greet needs a permission that you lack: the ClusterRole cartouche-templates-view has it\n"
     );
     for part in ["+ inputs:\n", "+   name: world\n", &shown] {
         assert!(
@@ -276,7 +276,7 @@ fn written(played: &Played) -> Vec<Value> {
 #[test]
 fn what_waits_is_refused_with_the_words_of_a_person() {
     let approval = of_what_is_rendered();
-    let told = format!("run 1 of hello is refused: {approval}\n");
+    let told = format!("run 1 of hello is rejected: {approval}\n");
     let reject = [
         "approve",
         "hello",
@@ -354,10 +354,10 @@ fn what_was_refused_is_approved_after_all_by_whoever_names_it() {
 
 #[test]
 fn a_refused_write_says_what_to_do() {
-    let right = "ask for the right `update` on `runnables/approval`";
+    let right = "ask for the permission `update` on `runnables/approval`";
     let policy = "runnables.carto.run \"hello\" is forbidden: ValidatingAdmissionPolicy 'a' with binding 'a' denied request: needs update on runnables/approval";
     for (refused, part) in [
-        ((409, "modified"), "look again: `cartouche approve hello`"),
+        ((409, "modified"), "repeat `cartouche approve hello`"),
         ((422, policy), right),
     ] {
         let server = Server {
@@ -452,7 +452,11 @@ fn each_of_several_is_shown_and_told_by_itself() {
     let one_value = ["approve", "hello", "world", "--approval", "1:v1:0"];
     let one_value = played.cartouche(&one_value);
     assert_eq!(one_value.code, 2);
-    assert!(one_value.err.contains("name that one"), "{}", one_value.err);
+    assert!(
+        one_value.err.contains("name only the Runnable of that run"),
+        "{}",
+        one_value.err
+    );
 }
 
 #[test]

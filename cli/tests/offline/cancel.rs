@@ -76,11 +76,11 @@ fn a_number_is_of_one_runnable() {
     for (arguments, part) in [
         (
             &["hello", "other"][..],
-            "a run has its number in one Runnable\nhint: name one Runnable with --run",
+            "--run is the number of a run of one Runnable\nhint: name one Runnable",
         ),
         (
             &["hello", "other", "--yes"],
-            "a run has its number in one Runnable",
+            "--run is the number of a run of one Runnable",
         ),
         (&["--all"], "'--run <NUMBER>' cannot be used with"),
         (

@@ -49,7 +49,7 @@ fn a_last_run_without_an_object_says_what_became_of_it() {
             json!({ "phase": "Rejected" }),
             None,
             "Refused",
-            "was refused and never made: all of the run is shown",
+            "was refused and never created: all of the run is shown",
         ),
         (
             json!({ "phase": "Pending" }),
@@ -61,13 +61,13 @@ fn a_last_run_without_an_object_says_what_became_of_it() {
             json!({ "phase": "Created", "uid": "r" }),
             None,
             "Gone",
-            "is gone before it had ended: only hashes",
+            "was removed before its end: only hashes",
         ),
         (
             json!({ "phase": "Created", "uid": "r", "result": "Succeeded" }),
             None,
             "Gone",
-            "is gone since it ended, by its time to live or by a delete: only hashes",
+            "was removed after its end, by its TTL or by a delete: only hashes",
         ),
         (
             json!({ "phase": "Created", "uid": "r" }),

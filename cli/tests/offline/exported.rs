@@ -61,9 +61,9 @@ fn what_the_cluster_had_put_into_an_exported_job_is_an_error() {
     is_said(
         &output,
         &[
-            "spec.selector of a Job is set by the cluster: take it out",
+            "spec.selector of a Job is set by the cluster: remove it",
             "template.yaml:10:7",
-            "the labels controller-uid, job-name, batch.kubernetes.io/* are those of another Job: take them out",
+            "the labels controller-uid, job-name, batch.kubernetes.io/* are those of another Job: remove them",
             "template.yaml:12:38",
             "template.yaml:8:",
         ],
@@ -120,7 +120,7 @@ fn the_node_token_and_labels_of_an_exported_pod_are_told() {
     is_said(
         &output,
         &[
-            "spec.nodeName of a Pod is set by the scheduler: take it out",
+            "spec.nodeName of a Pod is set by the scheduler: remove it",
             "the volume kube-api-access-x2x is the token of another Pod",
             "the labels controller-uid, job-name, batch.kubernetes.io/* are those of another Job",
         ],
@@ -160,7 +160,7 @@ fn the_address_of_an_exported_service_is_an_error_and_none_or_one_that_is_meant_
     is_said(
         &output,
         &[
-            "spec.clusterIP of a Service is set by the cluster: take it out",
+            "spec.clusterIP of a Service is set by the cluster: remove it",
             "template.yaml:11:7",
         ],
     );
@@ -183,22 +183,25 @@ fn an_annotation_of_a_hook_is_warned_of_at_a_runnable_and_in_a_template() {
     is_said(
         &output,
         &[
-            "as a hook Argo CD makes this Runnable anew at every sync",
+            "as a hook, Argo CD recreates this Runnable at every sync",
             "runnable.yaml:3:56",
-            "a run is no hook, as Helm does not apply it",
+            "a run is not a hook, because Helm does not apply it",
             "template.yaml:8:48",
         ],
     );
     counts(&output, 0, 2);
     let in_template = job(annotated, POD);
     let output = validated(&in_template, "", "");
-    is_said(&output, &["a run is no hook, as Argo CD does not apply it"]);
+    is_said(
+        &output,
+        &["a run is not a hook, because Argo CD does not apply it"],
+    );
     counts(&output, 0, 1);
     let helm = ", annotations: {helm.sh/hook: post-install}";
     let output = validated(&job("", POD), helm, "");
     is_said(
         &output,
-        &["as a hook Helm makes this Runnable anew at every release"],
+        &["as a hook, Helm recreates this Runnable at every release"],
     );
     let left_out =
         ", annotations: {argocd.argoproj.io/hook: Skip, argocd.argoproj.io/sync-wave: '1'}";

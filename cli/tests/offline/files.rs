@@ -126,7 +126,7 @@ fn a_file_that_is_named_and_holds_no_object_is_told() {
         fs::write(folder.path().join("a.yaml"), text).unwrap();
         let output = cartouche_in(folder.path(), &["validate", "a.yaml"]);
         let said = format!("{}{}", output.out, output.err);
-        let message = format!("this is no Kubernetes object: {missing}\n");
+        let message = format!("this is not a Kubernetes object: {missing}\n");
         assert!(output.code == 1 && said.contains(&message), "{said}");
     }
 }

@@ -89,7 +89,7 @@ fn what_cannot_be_rendered_is_told_in_the_words_of_conditions() {
     let told = format!("error: {wrong}\nhint: {cure}\n");
     assert_eq!((diff.code, diff.err), (2, told));
     let why = played.cartouche(&["why", "hello"]).out;
-    let told = format!("what would run now cannot be told: {wrong}\n");
+    let told = format!("the next run is unknown: {wrong}\n");
     assert!(why.ends_with(&told), "{why}");
 }
 
@@ -97,7 +97,6 @@ fn what_cannot_be_rendered_is_told_in_the_words_of_conditions() {
 fn a_file_that_holds_several_is_told_what_it_is_to_hold() {
     let several = ["diff", "hello", "-t", "examples/two-steps"];
     let diff = played().cartouche(&several);
-    let told =
-        "error: examples/two-steps has to hold exactly one ClusterRunTemplate, and holds 2\n";
+    let told = "error: examples/two-steps must have exactly one ClusterRunTemplate, but has 2\n";
     assert!(diff.err.starts_with(told), "{}", diff.err);
 }

@@ -38,7 +38,7 @@ fn an_interruption_is_told_once_however_often_it_is_tried_again() {
     child.kill().unwrap();
     child.wait().unwrap();
     let err = support::errors_of(&mut child);
-    assert_eq!(err.matches("it is tried again").count(), 1, "{err}");
+    assert_eq!(err.matches("the command tries again").count(), 1, "{err}");
 }
 
 #[test]

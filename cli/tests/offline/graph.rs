@@ -180,11 +180,7 @@ fn of_one_runnable_its_ancestors_and_descendants_are_shown() {
     assert_eq!(of("runnable/base"), ["base", "build", "scan", "release"]);
     let alone = graph(&diamond(), &["other"]);
     assert_eq!((alone.code, alone.out.as_str()), (0, ""));
-    assert!(
-        alone.err.contains("takes no input from another object"),
-        "{}",
-        alone.err
-    );
+    assert!(alone.err.contains("reads no other object"), "{}", alone.err);
     let unknown = graph(&diamond(), &["biuld"]);
     assert_eq!(unknown.code, 2);
     assert!(
@@ -303,7 +299,7 @@ fn server() -> Played {
                 "lastTransitionTime": "2026-01-01T00:00:00Z",
             }, {
                 "type": "RunTemplateReady", "status": status, "reason": reason,
-                "message": "a new run waits: a run of Runnable ci/base has not ended; to do: nothing",
+                "message": "the next run waits: a run of Runnable ci/base has not ended; to do: nothing",
                 "lastTransitionTime": "2026-01-01T00:00:00Z",
             }])
         };

@@ -138,7 +138,7 @@ impl Server {
     }
 }
 
-const UNTOLD: &str = "whether the Secret db has changed cannot be told, since you may not read it";
+const UNTOLD: &str = "you may not read the Secret db, so it is unknown if it has changed";
 
 #[test]
 fn what_the_secret_holds_is_part_of_the_hash_of_what_reads_it() {
@@ -168,7 +168,7 @@ fn who_may_not_read_the_secret_sees_the_document_and_no_hash() {
     let diff = server.run(&["diff", "hello"]);
     assert_eq!(diff.code, 2, "{}{}", diff.out, diff.err);
     let verdict =
-        format!("{UNTOLD}: if it has, or if what is rendered differs, this would be run 2\n");
+        format!("{UNTOLD}: if so, or if the rendered object differs, this would be run 2\n");
     assert!(diff.out.ends_with(&verdict), "{}", diff.out);
     assert!(!diff.out.contains("v1:"), "{}", diff.out);
     let json = server.run(&["diff", "hello", "-o", "json"]);
@@ -272,7 +272,7 @@ fn a_config_map_that_is_to_be_applied_counts_as_it_will_be() {
     let created = unborn.run(&["diff", "hello", "-f", &path]);
     assert_eq!(created.code, 1, "{}", created.err);
     assert!(
-        created.out.contains("on the cluster the hash is another"),
+        created.out.contains("so the hash on the cluster differs"),
         "{}",
         created.out
     );
@@ -315,7 +315,7 @@ fn a_run_whose_hash_cannot_be_known_is_not_approved() {
     for part in [
         "+   size: small\n",
         UNTOLD,
-        &format!("not verified: what waits, as the status says, is {asked}"),
+        &format!("not verified: by the status, {asked} waits for approval"),
     ] {
         assert!(unverified.err.contains(part), "{part}: {}", unverified.err);
     }
@@ -448,7 +448,7 @@ fn an_output_of_another_namespace_is_read_there_as_the_user() {
         assert!(diff.err.contains(told), "{}", diff.err);
     }
     let hidden = chain(Base::Hidden).cartouche(&["why", "hello"]);
-    let told = "Runnable ci/base is not visible to you, and neither is what it waits for";
+    let told = "you may not read Runnable ci/base, so what it waits for is unknown";
     assert!(hidden.out.contains(told), "{}{}", hidden.out, hidden.err);
 }
 

@@ -52,8 +52,8 @@ fn what_has_changed_since_it_was_chosen_is_left_alone() {
     });
     let done = played.cartouche(&["rerun", "--failed", "--token", "t", "--yes"]);
     assert_eq!(done.code, 0, "{}{}", done.out, done.err);
-    let left_alone = "is left alone: it is not what it was when it was chosen";
-    let said = format!("same is to run again: t\nmended {left_alone}\nanother {left_alone}\n");
+    let left_alone = "is skipped: it was replaced, or is no longer selected";
+    let said = format!("same will run again: t\nmended {left_alone}\nanother {left_alone}\n");
     assert_eq!(done.out, said);
     assert_eq!(done.err, "1 of 3 done\n");
     let patches = played.asked("PATCH");
@@ -94,14 +94,14 @@ fn a_run_that_was_refused_is_tried_again_and_no_further_one_is_asked_for() {
     assert_eq!(annotations, ["carto.run/retry-now"]);
     assert_eq!(
         said,
-        "hello: run 3 was refused, and is tried again within a minute; no further run is asked for\n"
+        "hello: run 3 was refused; the controller retries it within a minute, and no further run is requested\n"
     );
     let (annotations, said) = asked(&["rerun", "hello", "--token", "t"]);
     assert_eq!(
         annotations,
         ["carto.run/rerun-request", "carto.run/rerun-token"]
     );
-    assert_eq!(said, "hello is to run again: t\n");
+    assert_eq!(said, "hello will run again: t\n");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn whether_labels_still_match_is_asked_of_the_server() {
     });
     let done = played.cartouche(&["suspend", "-l", "team=shop", "--yes"]);
     assert!(
-        done.out.contains("a is left alone"),
+        done.out.contains("a is skipped"),
         "{}{}",
         done.out,
         done.err
@@ -150,7 +150,7 @@ fn at_work() -> Played {
 #[test]
 fn a_dry_run_does_not_promise_to_stop_what_cannot_be_stopped() {
     let played = at_work();
-    let not_known = "it is not known how a Backup of example.com/v1 is stopped";
+    let not_known = "Cartouche does not know how to stop a Backup of example.com/v1";
     let alone = played.cartouche(&["cancel", "backup", "--dry-run"]);
     assert_eq!((alone.code, alone.out.as_str()), (2, ""));
     assert!(alone.err.contains(not_known), "{}", alone.err);
@@ -173,7 +173,7 @@ fn what_is_not_there_is_told_before_and_is_not_in_the_question() {
     assert!(one.err.contains("there is no Runnable lost"), "{}", one.err);
     let three = played.cartouche(&["rerun", "job", "backup", "lost"]);
     assert_eq!(three.code, 2);
-    let (before, question) = three.err.split_once("2 Runnables are meant").unwrap();
+    let (before, question) = three.err.split_once("2 Runnables are selected").unwrap();
     assert!(
         before.contains("lost") && !question.contains("lost"),
         "{}",

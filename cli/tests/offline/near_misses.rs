@@ -105,7 +105,7 @@ fn an_input_of_an_object_that_is_nearly_called_so_or_is_elsewhere_is_told() {
         &said(TEMPLATE, &[optional]),
         0,
         "input text is optional, and the template reads it and has no default",
-        "take optional out",
+        "remove optional",
     );
     let parts = TEMPLATE.replace("inputs.text", "inputs.text.b");
     let text = from("configMapKeyRef: {name: conf, key: a}");
@@ -120,7 +120,7 @@ fn an_input_of_an_object_that_is_nearly_called_so_or_is_elsewhere_is_told() {
         &said(TEMPLATE, &[wrapped, object("demo")]),
         1,
         "unknown field 'valueFrom'",
-        "take 'valueFrom' out: configMapKeyRef stands here without it",
+        "remove 'valueFrom': configMapKeyRef is here without it",
     );
 }
 
@@ -157,7 +157,7 @@ fn keys_of_a_sink_have_to_name_the_outputs() {
     is_said(
         &said(TEMPLATE, &[of("{WORDS: words}")]),
         1,
-        "output \"WORDS\" is to go to Secret s, and the template declares no such output",
+        "output \"WORDS\" cannot be written to Secret s: the template declares no such output",
         "write words: WORDS",
     );
     is_said(
@@ -176,8 +176,8 @@ fn a_profile_that_is_asked_for_and_outranked_is_told() {
     is_said(
         &said(TEMPLATE, &[asks.clone(), more.clone(), all]),
         0,
-        "Runnable r: no run is made: spec.profileName is 'gpu', and the profile that matches is 'more', whose rule says more",
-        "set spec.profileName to one that matches, or take it away",
+        "Runnable r: no run is made: spec.profileName is 'gpu', and the profile that matches is 'more', whose rule is more specific",
+        "set spec.profileName to one that matches, or remove it",
     );
     // The labels of the namespace decide which of these is more specific.
     let stage = profile("rules: [{namespaceSelector: {matchLabels: {stage: prod}}}]");
@@ -206,7 +206,7 @@ fn profiles_that_match_nothing_are_told() {
         &found,
         0,
         "Runnable r: no profile among these files matches it, and its template makes no run without a profile",
-        "let a rule of a profile match it: rules: [{templates: [greet]}]",
+        "add such a rule to a profile: rules: [{templates: [greet]}]",
     );
     let stage = "rules: [{templates: [greet], namespaceSelector: {matchLabels: {stage: prod}}}]";
     let namespace =
@@ -250,7 +250,7 @@ fn profiles_that_match_nothing_are_told() {
         &said(TEMPLATE, &[greet, profile("podTemplate: {}")]),
         0,
         "ClusterRunProfile gpu has no rules",
-        "say for which it is",
+        "add rules: spec.rules",
     );
     let asking = |name: &str| runnable("r", &format!("inputs: {{text: a}}, profileName: {name}"));
     is_said(
@@ -269,7 +269,7 @@ fn profiles_that_match_nothing_are_told() {
         ),
         0,
         "none of its rules matches this Runnable",
-        "take spec.profileName out",
+        "remove spec.profileName",
     );
 }
 
@@ -382,7 +382,7 @@ fn shapes_of_fields_that_have_others_below_them_are_told_with_the_value() {
     is_said(
         &of("retry: {retryOn: [TimedOut]}"),
         0,
-        "only what has timed out is tried again, and no run has a timeout",
+        "only runs that timed out are retried, and no run has a timeout",
         "give spec.timeout a duration",
     );
 }

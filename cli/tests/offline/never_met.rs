@@ -51,7 +51,7 @@ fn by_field(field: &str) -> String {
 #[test]
 fn what_the_schema_of_a_kind_cannot_have_is_refused_in_a_rule() {
     for (rule, part) in [
-        (String::new(), "nothing says when a Backup has succeeded"),
+        (String::new(), "no rule says when a Backup has succeeded"),
         (
             "  healthRule: {singleConditionType: Ready}\n".to_owned(),
             "a Backup has no status.conditions",

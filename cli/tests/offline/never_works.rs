@@ -61,7 +61,7 @@ fn values_that_are_taken_for_something_else_are_told_with_their_place() {
             "83e2010 looks like a number",
             "kubectl reads 0_820 as 820",
             "tags in inputs are not read",
-            "nothing reads the annotation carto.run/rerun_token of a Runnable",
+            "Cartouche reads no annotation carto.run/rerun_token of a Runnable",
             "did you mean 'carto.run/rerun-token'?",
         ],
     );
@@ -202,7 +202,7 @@ fn a_word_that_approves_no_run_is_told_and_an_approval_is_not() {
     };
     let parts = [
         "the annotation carto.run/approved approves nothing",
-        "another form than <number>:<hash>",
+        "it is not <number>:<hash>",
     ];
     is_said(&said("'true'"), &parts);
     let approval = said("'4:v1:00ff'");

@@ -63,7 +63,7 @@ fn a_command_that_only_a_shell_would_read_is_told() {
         of(
             "command: ['cat a | wc']",
             "runs a program whose name is 'cat a | wc'",
-            r#"let a shell read it: command: ["sh","-c","cat a | wc"]"#,
+            r#"run it in a shell: command: ["sh","-c","cat a | wc"]"#,
         ),
         of(
             "command: [sh, 'echo hello']",
@@ -88,7 +88,7 @@ fn a_command_that_only_a_shell_would_read_is_told() {
         of(
             "command: [make, all, '&&', make, test]",
             "make gets '&&' as an argument",
-            "let a shell run it",
+            "run it in a shell",
         ),
         of(
             "command: [curl, $(ULR)], env: [{name: URL, value: a}]",
@@ -220,14 +220,14 @@ fn what_contradicts_itself_or_has_another_name_is_told() {
                 container("command: [a]")
             ),
             true,
-            "is to run as user 0, which is root, and runAsNonRoot forbids that",
+            "would run as user 0, which is root, and runAsNonRoot forbids that",
             "give runAsUser another number, such as 1000",
         ),
         (
             container("securityContext: {privileged: true, allowPrivilegeEscalation: false}"),
             true,
             "is privileged, and allowPrivilegeEscalation is false",
-            "take one of the two out",
+            "remove one of the two",
         ),
         (
             container("imagePullPolicy: ifNotPresent"),
@@ -254,7 +254,7 @@ fn what_contradicts_itself_or_has_another_name_is_told() {
             container("env: [{name: A, value: b}, {name: A, value: c}]"),
             false,
             "has the variable A twice",
-            "take one of the two out",
+            "remove one of the two",
         ),
         (
             "containers: [{name: my_main, image: a}]".to_owned(),
@@ -271,8 +271,8 @@ fn what_contradicts_itself_or_has_another_name_is_told() {
         (
             "containers: [{name: a, image: 'https://ghcr.io/a/b:1'}]".to_owned(),
             true,
-            "no image is called 'https://ghcr.io/a/b:1'",
-            "leave https:// out: ghcr.io/a/b:1",
+            "'https://ghcr.io/a/b:1' is not a valid image",
+            "remove https://: ghcr.io/a/b:1",
         ),
         (
             container(
@@ -280,7 +280,7 @@ fn what_contradicts_itself_or_has_another_name_is_told() {
             ),
             false,
             "its termination message is read from /out",
-            "take terminationMessagePath out",
+            "remove terminationMessagePath",
         ),
     ]);
 }
@@ -360,7 +360,7 @@ fn a_value_of_a_runnable_is_looked_at_as_one_of_the_template() {
     let (code, text) = said(pod, runnable);
     assert_eq!(code, 1, "{text}");
     assert!(
-        text.contains("Runnable r: no image is called 'Acme/App:1'"),
+        text.contains("Runnable r: 'Acme/App:1' is not a valid image"),
         "{text}"
     );
     assert!(text.contains("write acme/app:1"), "{text}");
@@ -381,7 +381,7 @@ fn a_value_of_a_runnable_is_looked_at_beside_those_of_the_template() {
             "securityContext: {runAsUser: 0, runAsNonRoot: VALUE}",
             "true",
             true,
-            "is to run as user 0",
+            "would run as user 0",
         ),
         (
             "volumeMounts: [{name: VALUE, mountPath: /a}]",

@@ -342,7 +342,7 @@ fn without_a_cluster_it_says_what_is_missing() {
 
 #[test]
 fn a_kubeconfig_that_is_not_there_is_named_once() {
-    let told = "error: no cluster is known: the kubeconfig /no/such cannot be read: \
+    let told = "error: no cluster is configured: the kubeconfig /no/such cannot be read: \
         No such file or directory (os error 2)\n\
         hint: set KUBECONFIG, or use --kubeconfig and --context\n";
     let named = cartouche(&["get", "--kubeconfig", "/no/such"]);
@@ -380,7 +380,7 @@ fn what_a_migration_could_not_look_at_is_unknown_and_not_the_same() {
     let check = ["migrate", "check", "all.yaml"];
     let output = cartouche_in(folder.path(), &check);
     assert_eq!(output.code, 0, "{}", output.err);
-    let text = "its template is not among these files, so that it was not looked at";
+    let text = "its template is not among these files, so it was not checked";
     let said = format!("Runnable app\n  unknown  {text}\n0 to change, 0 that differ, 1 unknown\n");
     assert_eq!(output.out, said);
     let output = cartouche_in(folder.path(), &[check.as_slice(), &["-o", "json"]].concat());

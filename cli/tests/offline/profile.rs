@@ -124,7 +124,7 @@ fn what_keeps_a_run_from_being_made_is_said_in_the_words_of_the_conditions() {
     assert_eq!(unlisted.code, 2);
     let by_status = "hello: old: pinned\n  run 4 was made with old@2\n";
     assert_eq!(unlisted.out, by_status, "{}", unlisted.err);
-    let right = "listing ClusterRunProfiles takes a right that you lack: the ClusterRole cartouche-templates-view has it; ";
+    let right = "listing ClusterRunProfiles needs a permission that you lack: the ClusterRole cartouche-templates-view has it; ";
     assert!(unlisted.err.starts_with(right), "{}", unlisted.err);
 }
 
@@ -136,8 +136,8 @@ fn a_refresh_asks_with_a_request_of_its_own_and_for_a_run_only_if_that_is_said()
         (done.code, done.out.as_str()),
         (
             0,
-            "hello is to choose its profile anew, and its next run is made with it: t\n  \
-             by the rules of now that is new@1 instead of old@3\n"
+            "hello will choose its profile again, and use it for its next run: t\n  \
+             by the current rules that is new@1 instead of old@3\n"
         )
     );
     assert!(
@@ -172,7 +172,7 @@ fn what_was_asked_for_already_or_is_pinned_to_nothing_is_left_alone() {
     let played = server(two());
     let again = played.cartouche(&["profile", "refresh", "hello", "--token", "before"]);
     assert!(
-        again.out.contains("with this request already: before"),
+        again.out.contains("was already requested: before"),
         "{}",
         again.out
     );
@@ -214,7 +214,7 @@ fn a_dry_run_says_which_would_be_chosen_and_what_that_changes() {
     let gone = server(two()[1..].to_vec()).cartouche(&["profile", "refresh", "hello", "--dry-run"]);
     assert_eq!(
         gone.out,
-        "hello: new@1 would be chosen; as it is: its profile 'old' is not there\n  to do: make it again, or have another one chosen for the next run: `cartouche profile refresh`\n"
+        "hello: new@1 would be chosen; without the refresh: its profile 'old' does not exist\n  to do: create it again, or choose another one for the next run: `cartouche profile refresh`\n"
     );
     assert!(played.asked("PATCH").is_empty());
 }
@@ -232,8 +232,8 @@ fn a_refresh_that_can_choose_nothing_is_an_error_and_writes_nothing() {
         let refused = played.cartouche(&[&["profile", "refresh", "hello"], more].concat());
         assert_eq!((refused.code, refused.out.as_str()), (2, ""));
         for part in [
-            "hello stays as it is: no other profile can be chosen: none matches",
-            "hint: let a rule of a profile match",
+            "hello keeps its profile: no other profile can be chosen: none matches",
+            "hint: change a rule or a label so that a profile matches",
         ] {
             assert!(refused.err.contains(part), "{}", refused.err);
         }
@@ -367,7 +367,7 @@ fn a_change_of_the_profile_alone_makes_no_run() {
     let changed = diff(3);
     assert_eq!(changed.code, 0, "{}", changed.err);
     let verdict = format!(
-        "only the profile changed: no run. Run 4 is the same ({}): it was made with old@2, and the next one will be with old@3\n",
+        "only the profile changed: no run. Run 4 is the same ({}): it used old@2, and the next run will use old@3\n",
         hash()
     );
     assert!(changed.out.ends_with(&verdict), "{}", changed.out);
@@ -405,12 +405,12 @@ fn a_run_that_waits_is_shown_with_its_profile_and_approved_as_that_makes_it() {
     assert!(asked.starts_with("5:m1:"), "{asked}");
     let shown = approve_as(&asked, "small");
     assert_eq!(shown.code, 0, "{}", shown.err);
-    for part in ["pool: small", "it is made with ClusterRunProfile old@3\n"] {
+    for part in ["pool: small", "it uses ClusterRunProfile old@3\n"] {
         assert!(shown.err.contains(part), "{}", shown.err);
     }
     let changed = approve_as(&asked, "large");
     assert_eq!(changed.code, 2);
-    let said = format!("as its status says, which is {asked}: nothing is approved");
+    let said = format!("by its status, which is {asked}: nothing is approved");
     assert!(changed.err.contains(&said), "{}", changed.err);
     let later = approve_as("5:x9:0", "small");
     let said = "in a form that this release of the command does not know";
@@ -459,7 +459,7 @@ fn inputs_whose_secret_has_changed_are_named_where_nothing_else_shows_it() {
     let changed = secret("before");
     let line = changed
         .lines()
-        .find(|line| line.starts_with("since the last run has changed: "));
+        .find(|line| line.starts_with("changed since the last run: "));
     let line = line.unwrap_or_else(|| panic!("{changed}"));
     assert!(
         line.contains("which gives the input token: before became "),
@@ -518,7 +518,7 @@ fn why_names_the_pin_and_what_keeps_a_profile_from_being_used() {
         for line in [
             "  pinned to ClusterRunProfile old\n",
             "has no such container 'gret'\n  to do: name one that it has: greet\n",
-            "  `cartouche profile which hello` says which profiles match, and by which rules\n",
+            "  `cartouche profile which hello` shows which profiles match, and by which rules\n",
         ] {
             assert!(why.out.contains(line), "{reason}: {}{}", why.out, why.err);
         }
@@ -541,7 +541,7 @@ fn a_run_that_exists_is_looked_at_whatever_became_of_its_profile() {
     for (profiles, said) in [
         (
             vec![another],
-            "its profile 'old' is not there any more: it is shown without one",
+            "its profile 'old' no longer exists: it is shown without one",
         ),
         (vec![misfit], "ClusterRunProfile \"old\" does not fit"),
     ] {
@@ -556,7 +556,7 @@ fn a_run_that_exists_is_looked_at_whatever_became_of_its_profile() {
         );
         let why = played.cartouche(&["why", "hello"]).out;
         assert!(
-            why.contains("run 4, of what is rendered now, is at work"),
+            why.contains("run 4 matches the rendered object, and is running"),
             "{why}"
         );
     }

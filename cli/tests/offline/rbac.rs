@@ -113,7 +113,7 @@ fn a_templated_kind_is_told_and_may_be_named() {
     let refused = cartouche_in(folder.path(), &["rbac", "-f", "."]);
     assert_eq!(refused.code, 2);
     assert!(
-        refused.err.contains("a tag decides of which kind"),
+        refused.err.contains("a tag decides the kind of these runs"),
         "{}",
         refused.err
     );
@@ -211,7 +211,7 @@ fn a_name_that_no_object_can_have_gives_no_role() {
         }
         let refused = cartouche_in(folder.path(), &["rbac", "-f", "."]);
         assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{what}");
-        let told = format!("can be the name of no {what}");
+        let told = format!("is not a valid name of a {what}");
         assert!(refused.err.contains(&told), "{}", refused.err);
     }
 }
@@ -272,7 +272,7 @@ fn the_objects_that_inputs_come_from_are_named_in_the_role() {
     for rule in [
         "resourceNames:\n    - sizes\n    resources:\n    - configmaps\n    verbs:\n    - get\n",
         "resourceNames:\n    - db\n    resources:\n    - secrets\n    verbs:\n    - get\n    - watch\n",
-        "# watch: to hear of a change of them at once for the Runnable hello (optional)\n",
+        "# watch: to notice their changes immediately for the Runnable hello (optional)\n",
         "# get: to read inputs of the Runnable hello\n",
     ] {
         assert!(printed.out.contains(rule), "{rule}: {}", printed.out);
@@ -284,7 +284,7 @@ fn the_objects_that_inputs_come_from_are_named_in_the_role() {
     let refused = cartouche_in(folder.path(), &["rbac", "-f", "."]);
     assert_eq!((refused.code, refused.out.as_str()), (2, ""));
     assert!(
-        refused.err.contains("the name of no ConfigMap"),
+        refused.err.contains("is not a valid name of a ConfigMap"),
         "{}",
         refused.err
     );
@@ -350,7 +350,7 @@ fn that_a_secret_may_not_be_watched_is_told_and_stops_nothing() {
     let checked = played.cartouche(&["rbac", "-f", &path, "--check"]);
     assert_eq!(checked.code, 0, "{}", checked.err);
     let told =
-        "watch secrets/db: to hear of a change of them at once for the Runnable hello (optional)\n";
+        "watch secrets/db: to notice their changes immediately for the Runnable hello (optional)\n";
     assert!(checked.out.contains(told), "{}", checked.out);
 }
 

@@ -70,9 +70,10 @@ fn an_object_of_the_files_is_not_made_by_the_runnable() {
     let sinks = "[{kind: ConfigMap, name: db}]";
     for metadata in ["", ", namespace: demo"] {
         let (code, told) = told_of(&beside(metadata), sinks, "[]");
-        let message = "outputs go to ConfigMap db, which is in these files, so it is not made by this Runnable";
+        let message =
+            "outputs go to ConfigMap db, which is in these files, so this Runnable did not make it";
         assert!(code == 0 && told.contains(message), "{told}");
-        assert!(told.contains("= help: take it out of the files"), "{told}");
+        assert!(told.contains("= help: remove it from the files"), "{told}");
     }
     for metadata in [
         ", namespace: other",
@@ -127,24 +128,24 @@ fn what_can_never_be_written_is_told_at_its_place() {
         ),
         (
             "[{kind: ConfigMap, name: db}]".to_owned(),
-            "the sensitive outputs password are nowhere",
+            "the sensitive outputs password are stored nowhere",
         ),
         (
             "[]".to_owned(),
-            "the sensitive outputs password are nowhere",
+            "the sensitive outputs password are stored nowhere",
         ),
-        (format!("[{SECRET}, {SECRET}]"), "Secret db stands twice"),
+        (format!("[{SECRET}, {SECRET}]"), "Secret db occurs twice"),
         (
             format!("[{SECRET}, {{kind: ConfigMap, name: db, keys: {{password: P}}}}]"),
             "output password is sensitive",
         ),
         (
             "[{kind: Secret, name: Upper}]".to_owned(),
-            "which no Secret can be called",
+            "which is not a valid name of a Secret",
         ),
         (
             "[{kind: Secret, name: db, keys: {user: ..}}]".to_owned(),
-            "which no object can have",
+            "no object can have this key",
         ),
         (
             "[{kind: Secret, name: db, keys: {user: A, password: A}}]".to_owned(),

@@ -202,7 +202,7 @@ fn a_mistake_beside_what_only_may_be_of_a_generator_stays_at_its_place() {
     is_said(
         &only_error(TEMPLATE, &format!("#@ ours\n{colon}")),
         &[
-            "this is no valid YAML: mapping values are not allowed in this context",
+            "this is not valid YAML: mapping values are not allowed in this context",
             "put the value in quotes if it contains a colon followed by a space; perhaps this is a ytt template",
             "runnable.yaml:4:15",
         ],
@@ -212,7 +212,7 @@ fn a_mistake_beside_what_only_may_be_of_a_generator_stays_at_its_place() {
         is_said(
             &only_error(TEMPLATE, &bracket),
             &[
-                "this is no valid YAML: did not find expected ',' or ']'",
+                "this is not valid YAML: did not find expected ',' or ']'",
                 "perhaps this is a Helm template: give the output of helm template",
                 "runnable.yaml:3:",
             ],
@@ -353,7 +353,7 @@ fn text_in_braces_that_yaml_does_not_read_is_to_be_put_in_quotes() {
     is_said(
         &text,
         &[
-            "this is no valid YAML",
+            "this is not valid YAML",
             "put it in quotes; if envsubst fills in `${APP}`, give its output",
         ],
     );
@@ -361,7 +361,10 @@ fn text_in_braces_that_yaml_does_not_read_is_to_be_put_in_quotes() {
     let text = only_error(TEMPLATE, &argo);
     is_said(
         &text,
-        &["this is no valid YAML", "put the text with {{ }} in quotes"],
+        &[
+            "this is not valid YAML",
+            "put the text with {{ }} in quotes",
+        ],
     );
 }
 

@@ -124,7 +124,7 @@ impl Reconciliation<'_> {
         }
         let held = self.budget.hold(HeldFor::Runs, weight).await;
         held.map_err(|error| {
-            let (kind, runs) = (kind.resource(), "delete runs that are needed no more");
+            let (kind, runs) = (kind.resource(), "delete runs that are no longer needed");
             let error = format!("what the {kind} of this Runnable give {error}: {runs}");
             DiscoveryError::Api(ApiError::Unsent(error))
         })?;
@@ -213,7 +213,7 @@ impl Reconciliation<'_> {
         let Some(account) = &self.account else {
             return Ok(None);
         };
-        if is_nobodys(&name.name) {
+        if is_impossible(&name.name) {
             return Ok(None);
         }
         let kinds = &self.ctx.kinds;
@@ -306,13 +306,13 @@ fn is_denied(error: &ApiError) -> bool {
 }
 
 /// Returns true if no object can have this name. It is never requested, since it would be read as another path.
-fn is_nobodys(name: &str) -> bool {
+fn is_impossible(name: &str) -> bool {
     matches!(name, "" | "." | "..") || name.contains(['/', '%'])
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{is_denied, is_nobodys};
+    use super::{is_denied, is_impossible};
     use crate::api::ApiError;
 
     fn answered(code: u16) -> ApiError {
@@ -337,10 +337,10 @@ mod tests {
     #[test]
     fn a_name_that_no_object_can_have_is_not_asked_for() {
         for name in ["", ".", "..", "a/b", "a%2fb"] {
-            assert!(is_nobodys(name), "{name}");
+            assert!(is_impossible(name), "{name}");
         }
         for name in ["a", "a.b", "...", "taken;x", "taken\n"] {
-            assert!(!is_nobodys(name), "{name}");
+            assert!(!is_impossible(name), "{name}");
         }
     }
 }

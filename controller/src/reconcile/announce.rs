@@ -43,11 +43,14 @@ impl Reconciliation<'_> {
             let reason = run.stop.map(|stop| &stop.reason);
             self.ctx.metrics.run_stopped(reason);
             let why = match reason {
-                Some(StopReason::Replaced) => "makes way for a later run",
-                Some(StopReason::Cancelled) => "was cancelled, and works on",
-                _ => "has worked for longer than its timeout",
+                Some(StopReason::Replaced) => "is replaced by a later run",
+                Some(StopReason::Cancelled) => "was cancelled, and is still running",
+                _ => "has exceeded its timeout",
             };
-            let message = format!("run {} {why}, and is told to stop", run.name.name);
+            let message = format!(
+                "run {} {why}: the controller asks it to stop",
+                run.name.name
+            );
             self.publish(&Occasion::Stopped(message));
         }
     }

@@ -52,7 +52,7 @@ impl Reconciliation<'_> {
         } else if error.is_forbidden() && error.denied().is_none() {
             Diagnosis::NotAdmitted(self.told(error))
         } else {
-            self.cause_of(error, "make the run")
+            self.cause_of(error, "create the run")
         }
     }
 

@@ -206,7 +206,10 @@ impl Reconciliation<'_> {
         let told = digest((&compiled.uid, compiled.generation, warnings));
         let before = lock(&self.memory).reported_warnings.replace(told);
         if before != Some(told) {
-            let mut message = format!("of the run the API server warns: {}", warnings.join(", "));
+            let mut message = format!(
+                "the API server warns about the run: {}",
+                warnings.join(", ")
+            );
             if let Some(field) = beside_template(warnings) {
                 let _ = write!(message, "; to do: of {field}: {TO_BESIDE_TEMPLATE}");
             }
@@ -237,7 +240,7 @@ impl Reconciliation<'_> {
     fn created(&self, current: &CurrentRun, object: &Value) -> End {
         let compiled = self.compiled.as_ref();
         let Some(fetched) = compiled.and_then(|compiled| fetched_run(compiled, &[], object)) else {
-            let error = ApiError::Unanswered("the answer is no object".to_owned());
+            let error = ApiError::Unanswered("the answer is not an object".to_owned());
             return self.fail(
                 Operation::Create(current.sequence),
                 self.refusal(&current.name, &error),

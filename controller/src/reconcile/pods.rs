@@ -168,11 +168,11 @@ impl Reconciliation<'_> {
         let (namespace, account) = (&self.key.namespace, self.runnable.spec.service_account());
         if error.is_forbidden() {
             format!(
-                "its pods would tell why, if ServiceAccount {namespace}/{account} might list pods"
+                "its pods may show why, but ServiceAccount {namespace}/{account} may not list pods"
             )
         } else {
             format!(
-                "its pods would tell why, but could not be listed: {}",
+                "its pods may show why, but could not be listed: {}",
                 error.brief()
             )
         }

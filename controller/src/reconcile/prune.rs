@@ -31,7 +31,7 @@ impl Reconciliation<'_> {
             && !std::mem::replace(&mut memory.reported_polling, true)
         {
             let message = format!(
-                "{} cannot be watched by the controller and is looked at every {} s as the Runnable's ServiceAccount: let the controller list and \
+                "the controller may not watch {} and polls it every {} s as the Runnable's ServiceAccount: let the controller list and \
                  watch it, by a ClusterRole with the label carto.run/aggregate-to-controller: \"true\"",
                 polled.kind.resource(),
                 self.ctx.poll.as_secs(),

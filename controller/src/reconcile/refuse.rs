@@ -111,7 +111,7 @@ impl Reconciliation<'_> {
             Category::UnknownError,
             error.requeue(),
             format!(
-                "unable to {doing} the status of the Runnable, so that nothing is run for it: {error}; look at the permissions of the controller and at admission policies for runnables/status"
+                "unable to {doing} the status of the Runnable, so nothing runs for it: {error}; check the permissions of the controller, and admission policies for runnables/status"
             ),
         );
         tracing::warn!(namespace = self.key.namespace, runnable = self.key.name, %error, "failed to {doing} the status of a Runnable");

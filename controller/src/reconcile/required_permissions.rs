@@ -68,7 +68,7 @@ impl Reconciliation<'_> {
     }
 
     fn unasked(&self, error: &ApiError) -> ReconcileError {
-        let cause = self.cause_of(error, "say what the pods of the run may do");
+        let cause = self.cause_of(error, "review the permissions of the pods");
         ReconcileError::caused(
             Category::PermissionMissing,
             error.requeue(),

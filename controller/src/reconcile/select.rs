@@ -222,7 +222,7 @@ impl Reconciliation<'_> {
     fn unserved(&self, error: &DiscoveryError) -> SelectError {
         SelectError {
             requeue: error.requeue(),
-            cause: Box::new(self.cause_of_discovery(error, "show the kind that is selected")),
+            cause: Box::new(self.cause_of_discovery(error, "show the selected kind")),
             text: format!("failed to list server api resources: {error}"),
         }
     }
@@ -245,7 +245,7 @@ impl Reconciliation<'_> {
         };
         SelectError {
             requeue,
-            cause: Box::new(self.cause_of(error, "list what is selected")),
+            cause: Box::new(self.cause_of(error, "list the selected objects")),
             text: format!(
                 "failed to list objects {place} matching selector [{}]: {error}",
                 go_map(labels)

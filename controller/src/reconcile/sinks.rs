@@ -62,7 +62,7 @@ impl Progress {
 
     /// Records that the Runnable was read too long ago to send anything for a sink.
     fn is_late(&mut self, object: &SourceObject) {
-        let late = Diagnosis::NoAnswer("take the outputs");
+        let late = Diagnosis::NoAnswer("store the outputs");
         let problem = SinkProblem::Failed(object.clone(), late, Requeue::Backoff);
         self.fails(object, problem);
     }

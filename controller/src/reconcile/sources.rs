@@ -171,7 +171,7 @@ impl Reconciliation<'_> {
         object: &SourceObject,
         error: &ApiError,
     ) -> Result<(), ReconcileError> {
-        match self.cause_of(error, "show what inputs come from") {
+        match self.cause_of(error, "show the sources of inputs") {
             Diagnosis::Forbidden(who, verbs) => {
                 let all = &mut denied.get_or_insert((who, Vec::new())).1;
                 let own = self.key.namespace.as_str();

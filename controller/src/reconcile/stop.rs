@@ -68,7 +68,7 @@ impl Reconciliation<'_> {
             }
             Err(error) => {
                 let error = self.unstopped(&error);
-                tracing::info!(namespace = self.key.namespace, runnable = self.key.name, run = to.name.name, error = %error.message, "a run cannot be told to stop");
+                tracing::info!(namespace = self.key.namespace, runnable = self.key.name, run = to.name.name, error = %error.message, "a run cannot be asked to stop");
                 lock(&self.memory).failed(what, &error, boot_time());
                 self.put_off_stops(&to.name.kind, &error);
             }

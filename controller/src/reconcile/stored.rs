@@ -40,11 +40,11 @@ impl Reconciliation<'_> {
         }
         if dropped > 0 {
             found.push(format!(
-                "{dropped} are not kept, for they have more than {MAX_LINE} bytes, or there are more than {MAX_LINES}, or more than {MAX_UNREADABLE} cannot be read"
+                "{dropped} are dropped, because they have more than {MAX_LINE} bytes, or there are more than {MAX_LINES}, or more than {MAX_UNREADABLE} cannot be read"
             ));
         }
         let message = format!(
-            "lines of status.history: {}. Only the controller should write there: see who else does, and take what they wrote away",
+            "lines of status.history: {}. Only the controller should write there: find the other client, and remove its lines",
             found.join("; ")
         );
         self.publish_warning("HistoryUnreadable", message);
@@ -65,7 +65,7 @@ impl Reconciliation<'_> {
         let wrong = status.conditions.iter().find(|it| it.status == "False");
         let why = wrong.map_or("", |condition| &condition.message);
         let message = format!(
-            "somebody else has written the status, and it cannot be compared with the runs that exist, so that nothing is written into it until it can: {why}"
+            "another client has written the status, and the controller cannot compare it with the existing runs; it writes no status until it can: {why}"
         );
         self.publish_warning("StatusNotCompared", message);
     }

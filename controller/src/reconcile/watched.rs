@@ -179,7 +179,7 @@ impl Reconciliation<'_> {
             let why = self.ctx.watches.failing(watched)?;
             let resource = watched.kind.resource();
             Some(format!(
-                "{resource} cannot be watched ({why}) and is looked at every {seconds} s as the Runnable's ServiceAccount meanwhile"
+                "the controller cannot watch {resource} ({why}) and polls it every {seconds} s as the Runnable's ServiceAccount meanwhile"
             ))
         });
         let unfound = self.unfound.iter().filter_map(|(api_version, kind)| {

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Message for an API server that does not know the controller's own kinds.
-const NOT_INSTALLED: &str = "the API server does not serve it, as the definitions of Cartouche are not installed: kubectl apply -k config/crd";
+const NOT_INSTALLED: &str = "the API server does not serve it, because the definitions of Cartouche are not installed: kubectl apply -k config/crd";
 
 /// Watches a kind. No single malformed object stops the watch, and it reports why it is not ready.
 pub(super) fn guarded<K>(
@@ -64,7 +64,7 @@ fn opened<K: ReportUnreadable>(
 ) -> Option<watcher::Event<K>> {
     let gone = |metadata: ObjectMeta| K::of(metadata, K::blank(), None);
     let report = |metadata: &ObjectMeta, unreadable: &Unreadable| {
-        tracing::warn!(kind = %K::kind(&()), namespace = metadata.namespace, name = metadata.name, error = unreadable.why, "an object cannot be read and is left alone");
+        tracing::warn!(kind = %K::kind(&()), namespace = metadata.namespace, name = metadata.name, error = unreadable.why, "an object cannot be read and is ignored");
         metrics.undecodable();
         reporter.report::<K>(metadata, unreadable);
     };

@@ -142,7 +142,7 @@ impl Queue {
         tracing::error!(
             namespace = key.namespace,
             runnable = key.name,
-            "a reconciliation of a Runnable ended in a panic, which is a mistake in the controller: please report it"
+            "a reconciliation of a Runnable ended in a panic, which is a bug in the controller: please report it"
         );
         let attempts = panics.entry(key.clone()).or_default();
         *attempts += 1;

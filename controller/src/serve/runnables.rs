@@ -77,7 +77,7 @@ impl Runnables {
         let (stopping, mut stopped) = watch::channel(false);
         let stop = async move {
             stop.await;
-            tracing::info!("stopping: no new work is begun");
+            tracing::info!("stopping: no new reconcile begins");
             stopping.send_replace(true);
         };
         let heavy = self.ctx.identity.connection().heavy().clone();
@@ -193,7 +193,7 @@ async fn prepared(
     }
     if !definitions.are_listed() {
         tracing::warn!(
-            "definitions may not be watched: that they are older than this release is noticed only by what the API server drops of a status"
+            "the controller may not watch definitions: it notices outdated ones only when the API server drops fields of a status"
         );
         readiness.reached(OF_THIS_RELEASE);
     }

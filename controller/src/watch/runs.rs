@@ -296,7 +296,7 @@ impl RunWatch {
     /// Records one object, and enqueues its owner if that is news.
     fn show(&self, watched: &Watched, object: &RunObject, deleted: bool) -> Option<RunIdentity> {
         if let Some(error) = object.unreadable() {
-            tracing::warn!(kind = watched.kind.resource(), %error, "an object cannot be read and is left alone");
+            tracing::warn!(kind = watched.kind.resource(), %error, "an object cannot be read and is ignored");
             self.metrics.undecodable();
         }
         let head = object.head(&watched.kind);

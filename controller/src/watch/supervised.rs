@@ -21,7 +21,7 @@ pub async fn supervised<Task: Future<Output = ()>>(
         // State that a panic leaves behind is guarded by locks that ignore poisoning, or begins anew with the task.
         let outcome = AssertUnwindSafe(async { run().await }).catch_unwind().await;
         let panicked = outcome.is_err();
-        tracing::error!(what, panicked, "a task has ended and is begun anew");
+        tracing::error!(what, panicked, "a task has ended and is restarted");
         metrics.task_restarted();
         on_end();
         if begun.elapsed() > TASKS.longest {

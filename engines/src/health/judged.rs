@@ -106,7 +106,7 @@ pub(super) fn ended_undecided(
     (ended != Verdict::Unknown).then(|| {
         format!(
             "the {kind} has ended, and by the healthRule of its template it has neither succeeded nor failed: {}; to do: correct \
-             healthRule, or take it out: a {kind} is judged {}",
+             healthRule, or remove it: a {kind} is judged {}",
             missing.join(", "),
             known.judged_by()
         )

@@ -153,7 +153,7 @@ impl Judge<'_> {
         match (shows.fields, below.first()) {
             (Some([]), _) => {
                 let what = format!("a {kind} has no status");
-                let cure = format!("take healthRule out: a {kind} is judged {}", self.judged());
+                let cure = format!("remove healthRule: a {kind} is judged {}", self.judged());
                 return self.add(at("key"), what, so, cure);
             }
             (Some(fields), Some(name)) if !fields.contains(name) => {
@@ -189,13 +189,13 @@ impl Judge<'_> {
             Some(meant) => format!("did you mean '{meant}'?"),
             None if known.is_empty() => {
                 format!(
-                    "take healthRule out: a {} is judged {}",
+                    "remove healthRule: a {} is judged {}",
                     self.kind,
                     self.judged()
                 )
             }
             None => format!(
-                "take healthRule out: a {} is judged {}; {are} {}",
+                "remove healthRule: a {} is judged {}; {are} {}",
                 self.kind,
                 self.judged(),
                 known.join(", ")

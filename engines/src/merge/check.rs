@@ -99,7 +99,7 @@ impl Walk {
         self.members(value, |it, key, member| {
             if key.starts_with(DIRECTIVE) {
                 return it.refuse(
-                    "directives of kubectl are not taken: null takes away, and lists without names are replaced",
+                    "directives of kubectl are not supported: null removes a field, and lists without names are replaced",
                 );
             }
             match (shape.merge_key(key), member) {
@@ -107,7 +107,7 @@ impl Walk {
                     it.check_elements(elements, merge_key, shape.of(key));
                 }
                 _ if shape.of(key) == Shape::Container => {
-                    it.refuse("it is not a list of containers, which a profile can change, and neither add nor take away");
+                    it.refuse("it is not a list of containers; a profile can change containers, but not add or remove them");
                 }
                 (Some(_), Value::Null) => {}
                 (Some(_), _) => it.refuse("it is not a list"),
@@ -139,22 +139,22 @@ impl Walk {
         let name = members.get(key).filter(is_name);
         let Some(name) = name else {
             return self.refuse(DiagnosticKind::plain(format!(
-                "it has no {key}, which says what it is merged into"
+                "it has no {key}, which identifies the element that it is merged into"
             )));
         };
         if all[..index]
             .iter()
             .any(|other| other.get(key) == Some(name))
         {
-            self.refuse_member(key, "it stands here twice");
+            self.refuse_member(key, "it occurs here twice");
         }
     }
 
     /// Checks a patch for a whole run.
     fn patch(&mut self, patch: &Value) {
         self.members(patch, |it, key, member| match key {
-            "apiVersion" | "kind" => it.refuse("what a run is says its template"),
-            "status" => it.refuse("the status of a run is its controller's"),
+            "apiVersion" | "kind" => it.refuse("only the template sets apiVersion and kind"),
+            "status" => it.refuse("only the controller of a run sets its status"),
             "metadata" => it.members(member, |it, key, member| {
                 if TEXTS.contains(&key) {
                     it.texts(member);

@@ -262,7 +262,7 @@ fn lists_that_cannot_be_merged_are_told_at_once_and_by_path() {
         ],
         "initContainers": null, "volumes": { "name": "v" }, "$setElementOrder/volumes": [],
     });
-    let directive = "directives of kubectl are not taken: null takes away, and lists without names are replaced";
+    let directive = "directives of kubectl are not supported: null removes a field, and lists without names are replaced";
     let at = |path: &str, what: &str| format!("podTemplate.spec.{path}: {what}");
     assert_eq!(
         wrong(json!({ "spec": spec })),
@@ -270,20 +270,20 @@ fn lists_that_cannot_be_merged_are_told_at_once_and_by_path() {
             at("$setElementOrder/volumes", directive),
             at(
                 "containers[0]",
-                "it has no name, which says what it is merged into"
+                "it has no name, which identifies the element that it is merged into"
             ),
             at("containers[1].$patch", directive),
-            at("containers[1].env[1].name", "it stands here twice"),
+            at("containers[1].env[1].name", "it occurs here twice"),
             at("containers[1].env[2]", "it is not an object"),
             at(
                 "containers[2].ports[0]",
-                "it has no containerPort, which says what it is merged into"
+                "it has no containerPort, which identifies the element that it is merged into"
             ),
-            at("containers[3].name", "it stands here twice"),
+            at("containers[3].name", "it occurs here twice"),
             at("containers[3].volumeMounts", "it is not a list"),
             at(
                 "initContainers",
-                "it is not a list of containers, which a profile can change, and neither add nor take away"
+                "it is not a list of containers; a profile can change containers, but not add or remove them"
             ),
             at("volumes", "it is not a list"),
         ]

@@ -55,7 +55,7 @@ impl Outputs {
             if let Some((shown, _)) = sensitive.find(|(_, sensitive)| may_show(&path, sensitive)) {
                 let kind = DiagnosticKind::with_cure(
                     format!("it shows the sensitive output {shown}, or may"),
-                    "let its path lead elsewhere, or make it sensitive as well",
+                    "change its path, or make it sensitive as well",
                 );
                 problems.push(Diagnostic::new(Root::Spec, at, kind));
             }

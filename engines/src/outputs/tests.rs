@@ -298,13 +298,13 @@ fn an_optional_output_that_is_no_output_is_refused_with_the_one_that_was_probabl
         [
             "optionalOutputs[0]: there is no 'digets' in outputs: did you mean 'digest'?",
             "optionalOutputs[2]: there is no 'colour' in outputs: the outputs are: digest, size",
-            "optionalOutputs[3]: the output is named twice: take one of them away",
+            "optionalOutputs[3]: the output is named twice: remove one of them",
         ]
     );
     assert_eq!(
         problems(None, &["digest"]),
         [
-            "optionalOutputs[0]: there is no 'digest' in outputs: declare it there, or take it away here"
+            "optionalOutputs[0]: there is no 'digest' in outputs: declare it there, or remove it here"
         ]
     );
 }
@@ -348,7 +348,7 @@ fn a_sensitive_output_is_one_of_the_outputs() {
     let (_, problems) = with_sensitive(&[("a", ".status.n")], &["b", "a", "a"], &[]);
     let expected = [
         "sensitiveOutputs[0]: there is no 'b' in outputs: the outputs are: a",
-        "sensitiveOutputs[2]: the output is named twice: take one of them away",
+        "sensitiveOutputs[2]: the output is named twice: remove one of them",
     ];
     assert_eq!(problems, expected);
 }

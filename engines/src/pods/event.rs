@@ -1,11 +1,11 @@
 //! Cures for Warning events of a run or of one of its pods, by reason and words.
 
-const SECRET: &str = "create that Secret, or correct its name in the template: the run goes on by itself once it is there";
-const CONFIG_MAP: &str = "create that ConfigMap, or correct its name in the template: the run goes on by itself once it is there";
-const KEY: &str = "add that key to the object, or correct it under items of the volume in the template: the run goes on by itself once it is there";
+const SECRET: &str = "create that Secret, or correct its name in the template: the run continues by itself once it exists";
+const CONFIG_MAP: &str = "create that ConfigMap, or correct its name in the template: the run continues by itself once it exists";
+const KEY: &str = "add that key to the object, or correct it under items of the volume in the template: the run continues by itself once it exists";
 const HOST_PATH: &str = "create that path on the node, correct it in the template, or give the hostPath type: DirectoryOrCreate";
-const CLAIM: &str = "create that PersistentVolumeClaim, or correct its name in the template: the run goes on by itself once it is there";
-const VOLUME: &str = "see that the volume and its driver are there (`kubectl get pvc,pv,csidrivers`), or correct the volume in the template";
+const CLAIM: &str = "create that PersistentVolumeClaim, or correct its name in the template: the run continues by itself once it exists";
+const VOLUME: &str = "check that the volume and its driver exist (`kubectl get pvc,pv,csidrivers`), or correct the volume in the template";
 const QUOTA: &str = "raise that quota, free what it counts, or let the template ask for less";
 const QUOTA_WANTS: &str =
     "give the containers in the template what the quota counts, under resources";
@@ -14,9 +14,9 @@ const ACCOUNT: &str =
     "create that ServiceAccount, or correct serviceAccountName of the pod in the template";
 const PULL: &str =
     "correct the image in the template, or let the nodes pull it (its registry, imagePullSecrets)";
-const PROBE: &str = "correct that probe in the template (its port and path, initialDelaySeconds, failureThreshold), or take it out: a run that ends by itself needs none";
+const PROBE: &str = "correct that probe in the template (its port and path, initialDelaySeconds, failureThreshold), or remove it: a run that ends by itself needs none";
 const SANDBOX: &str =
-    "see to the network and the container runtime of that node; it is tried again";
+    "check the network and the container runtime of that node; Kubernetes retries";
 
 /// Returns the cure for a Warning event, if it is known. Foreign text can only choose among these sentences.
 #[must_use]

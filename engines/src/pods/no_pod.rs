@@ -8,7 +8,7 @@ use super::{Said, event::cure_of_event, start};
 use crate::run_reason::RunReason;
 
 const NO_POD: &str = " has made no pod yet: ";
-const CAUSES: &str = "see what the events of the Job say (`kubectl describe job`): mostly it is a quota, Pod Security or a ServiceAccount that is missing";
+const CAUSES: &str = "read the events of the Job (`kubectl describe job`): the cause is mostly a quota, Pod Security or a missing ServiceAccount";
 // Words around the name of a Job whose events were not read.
 const UNKNOWN: &str = "`kubectl describe job ";
 const SHOWS_WHY: &str = "` shows why";

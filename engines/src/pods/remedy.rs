@@ -10,29 +10,28 @@ use super::{
 };
 
 const IMAGE: &str = "correct the image in the template or in what gives it, which makes a new run (`cartouche cancel` ends this one before), or let the nodes pull it (its registry, imagePullSecrets)";
-const NEVER_PULLED: &str = "put the image on the nodes, or correct it, or imagePullPolicy, in the template: the run goes on by itself once it is there";
-const CONFIGURATION: &str = "create what is named, or correct its name or key in the template: the run goes on by itself once it is there";
-const USER: &str = "set securityContext.runAsUser to another user than root in the template, use an image of another user, or take runAsNonRoot out";
-const CLAIM: &str = "create that PersistentVolumeClaim, or correct its name in the template: the run goes on by itself once it is there";
+const NEVER_PULLED: &str = "put the image on the nodes, or correct it, or imagePullPolicy, in the template: the run continues by itself once it exists";
+const CONFIGURATION: &str = "create what is named, or correct its name or key in the template: the run continues by itself once it exists";
+const USER: &str = "set securityContext.runAsUser to another user than root in the template, use an image of another user, or remove runAsNonRoot";
+const CLAIM: &str = "create that PersistentVolumeClaim, or correct its name in the template: the run continues by itself once it exists";
 const SCHEDULING: &str = "make room on a node that fits, or correct what the pod asks for in the template (resources, nodeSelector, affinity, tolerations, volumes)";
 const MEMORY: &str =
     "raise resources.limits.memory of that container in the template, or let it use less";
-const NEVER_BEGAN: &str = "correct the command in the template, or the image: the container never began, so that it has no logs";
+const NEVER_BEGAN: &str = "correct the command in the template, or the image: the container never began, so it has no logs";
 const WORDS: &str = "write the command in the template as a list of words, such as command: [sh, -c, \"make build\"]: without a shell nothing splits it";
 const COMMAND: &str = "use an image that has the command, or correct its name or PATH in the script: `cartouche logs` shows which one it is";
 const EXECUTABLE: &str = "give the file its right to be executed (chmod +x), or name its interpreter (sh FILE), and use an image for the architecture of the nodes: `cartouche logs` shows which one it is";
-const KILLED: &str = "see whether it takes more memory than the node or its own limit has, fails a probe, or was stopped with its node (`kubectl describe pod`), and what `cartouche logs` shows last";
+const KILLED: &str = "check whether it takes more memory than the node or its own limit has, fails a probe, or was stopped with its node (`kubectl describe pod`), and what `cartouche logs` shows last";
 const LIMIT: &str = "write the memory limit of that container in the template in Mi or Gi, such as 512Mi: m is a thousandth of a byte, and no unit is bytes";
 const TAKEN_AWAY: &str = "nothing is wrong with the run itself: run it again (`cartouche rerun`), or let spec.retry do that; requests for the memory and disk that it needs keep it on its node";
-const VOLUMES: &str = "let there be what its volumes are of, with the keys that they name (a hostPath: on the node): the run goes on by itself then; an image on its way needs nothing but time";
+const VOLUMES: &str = "create the objects behind its volumes, with the keys that they name (a hostPath: on the node), and the run continues by itself; an image that is being pulled only needs time";
 const ALWAYS: &str =
     "set restartPolicy: Never, or OnFailure, in the template; `cartouche cancel` ends this run";
-const PROBE: &str = "see whether that probe fails (`kubectl describe pod`, `kubectl get events`), and correct it in the template, or take it out: a run that ends by itself needs none";
-const INITIALIZING: &str = "let there be what that init container waits for, or correct it in the template; spec.timeout of the Runnable bounds how long";
+const PROBE: &str = "check whether that probe fails (`kubectl describe pod`, `kubectl get events`), and correct it in the template, or remove it: a run that ends by itself needs none";
+const INITIALIZING: &str = "create what that init container waits for, or correct it in the template; spec.timeout of the Runnable bounds how long";
 const CRASHED: &str = "look at its logs (`cartouche logs`): its engine may start it again, and `cartouche cancel` ends it";
-const SIDECAR: &str = "nothing, if that has work of its own; a container that only serves the other belongs among the initContainers, with restartPolicy: Always (a native sidecar), is kept out (for Istio the label sidecar.istio.io/inject: \"false\" on the pod template), or is ended by the other (for Istio POST /quitquitquit)";
-const SUSPENDED: &str =
-    "if no queue is to let it go on, take spec.suspend out of the Job in the template";
+const SIDECAR: &str = "nothing, if that container has work of its own; one that only serves the other belongs in initContainers, with restartPolicy: Always (a native sidecar); or keep it out (for Istio the label sidecar.istio.io/inject: \"false\" on the pod template), or let the other one end it (for Istio POST /quitquitquit)";
+const SUSPENDED: &str = "if no queue manages it, remove spec.suspend from the Job in the template";
 
 /// Reasons for which a pod is removed, in the words of the kubelet and of the evicting component.
 const DISRUPTIONS: [&str; 8] = [

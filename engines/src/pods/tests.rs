@@ -326,7 +326,7 @@ fn a_pod_that_no_scheduler_looks_at_is_told_and_one_that_has_a_node_is_not() {
     let mut waits = pod(&json!({ "phase": "Pending" }));
     let said = heard(std::slice::from_ref(&waits)).hindrance().unwrap();
     assert!(
-        said.contains("no scheduler has looked at pod migrate-1-x"),
+        said.contains("no scheduler has handled pod migrate-1-x"),
         "{said}"
     );
     waits["spec"] = json!({ "nodeName": "a" });

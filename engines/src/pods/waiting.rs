@@ -203,7 +203,7 @@ pub(super) fn goes_on(pod: &Value, container: &str) -> bool {
     all.any(|it| text(it, "name") == container && text(it, "restartPolicy") == "Always")
 }
 
-/// Returns a report if no scheduler has looked at a pod, for example because its `schedulerName` is misspelt: no
+/// Returns a report if no scheduler has handled a pod, for example because its `schedulerName` is misspelt: no
 /// event and no condition reports this.
 pub(super) fn unclaimed(pod: &Value) -> Option<Said> {
     let has_node = !text(pod.get("spec").unwrap_or_default(), "nodeName").is_empty();
@@ -212,7 +212,7 @@ pub(super) fn unclaimed(pod: &Value) -> Option<Said> {
     let phase = text(pod.get("status").unwrap_or_default(), "phase");
     (phase == "Pending" && !is_seen).then(|| {
         let name = name(pod);
-        let words = format!("no scheduler has looked at pod {name} yet: see whether the one that its spec.schedulerName names is there and runs");
+        let words = format!("no scheduler has handled pod {name} yet: check that the one in its spec.schedulerName is running");
         Said::new(words, RunReason::NoScheduler)
     })
 }

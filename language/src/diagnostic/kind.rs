@@ -208,7 +208,7 @@ impl DiagnosticKind {
             Self::UnknownOutput { name, known } => {
                 let known = known.iter().map(String::as_str);
                 let hint = suggestion::hint(name, "the outputs are", known);
-                Some(hint.unwrap_or_else(|| "declare it there, or take it away here".to_owned()))
+                Some(hint.unwrap_or_else(|| "declare it there, or remove it here".to_owned()))
             }
             Self::UnknownInput { known } => match known.len() {
                 0 => None,

@@ -228,7 +228,7 @@ impl Reader<'_> {
         }
         let message: &str = match key {
             _ if MAKE_UP.contains(&key) => {
-                "inside allOf, anyOf, oneOf and not it cannot stand: say it in the schema around them"
+                "it is not allowed inside allOf, anyOf, oneOf and not: write it in the schema around them"
             }
             "$ref" | "definitions" | "$defs" | "components" => {
                 "references are not followed: write the schema out where it is used"

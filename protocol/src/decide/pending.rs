@@ -263,7 +263,7 @@ fn vanished(facts: &Facts, current: &CurrentRun) -> ReconcileError {
         facts,
         current,
         Diagnosis::NameFreed,
-        "an object of this name was there when it was created, and is gone since: it is tried again",
+        "another object had this name when it was created, and is gone now: the controller retries",
     )
 }
 
@@ -299,7 +299,7 @@ fn strange(facts: &Facts, current: &CurrentRun) -> ReconcileError {
         facts,
         current,
         Diagnosis::MarksRemoved,
-        "the object came back without the label or annotation of its run; does an admission webhook remove them?",
+        "the API server returned the object without the label or annotation of its run; does an admission webhook remove them?",
     )
 }
 

@@ -123,7 +123,7 @@ fn unseen(facts: &Facts, entry: &HistoryEntry, uid: &str, ledger: Ledger) -> Res
         return Ok(ledger);
     }
     let result = result_of_gone(entry.stop.as_ref());
-    let message = "gone while nobody watched";
+    let message = "gone before the controller saw its end";
     Ok(ledger.ended(uid, result, Asked::No, message, facts.now))
 }
 

@@ -28,7 +28,9 @@ impl Guarded {
 
     pub(super) fn change(&self) -> String {
         let approve = self.approve();
-        format!("change what was refused, which is asked about anew; or {approve} all the same")
+        format!(
+            "change what was rejected, which then needs a new approval; or approve it anyway: {approve}"
+        )
     }
 }
 
@@ -62,7 +64,7 @@ impl GivenApproval {
 /// Returns the sentence for a run that waits for approval.
 #[must_use]
 pub fn waits_for_a_person(sequence: i64) -> String {
-    format!("run {sequence} is due, and waits for a person to approve it")
+    format!("run {sequence} needs approval")
 }
 
 /// Returns the sentence for a run that needs approval or was rejected.
@@ -87,13 +89,10 @@ fn waiting(guarded: &Guarded, given: Option<GivenApproval>) -> String {
 /// sequences for terminals in it.
 fn rejected(guarded: &Guarded, rejection: &Rejection) -> String {
     let by = match rejection.by.as_str() {
-        "" => "a person".to_owned(),
+        "" => "a user".to_owned(),
         by => format!("{by:?}"),
     };
-    let refused = format!(
-        "run {} is due, and {by} has refused it",
-        guarded.wanted.sequence
-    );
+    let refused = format!("{by} has rejected run {}", guarded.wanted.sequence);
     match rejection.reason.as_str() {
         "" => refused,
         reason => format!("{refused}: {reason:?}"),
@@ -105,12 +104,12 @@ impl fmt::Display for GivenApproval {
         write!(f, "the annotation {APPROVED_ANNOTATION} ")?;
         match self {
             Self::Unreadable => {
-                f.write_str("approves nothing: it has another form than <number>:<hash>")
+                f.write_str("approves nothing: its form is not <number>:<hash>")
             }
             Self::OtherRun(sequence) => write!(f, "is for run {sequence}"),
-            Self::OtherDocument => f.write_str("is for another document than what is rendered now"),
+            Self::OtherDocument => f.write_str("is for another document than the one that is rendered now"),
             Self::OtherMaking => {
-                f.write_str("is for something else than the run is made of now: its document, its profile, or what these read is another")
+                f.write_str("does not match the run any more: its document, its profile, or a value that these read has changed")
             }
         }
     }

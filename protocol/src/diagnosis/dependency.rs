@@ -114,7 +114,7 @@ pub(super) fn sentence(of: &Diagnosis) -> String {
 }
 
 fn waits(key: &SourceKey, why: &NotReady) -> String {
-    format!("a new run waits: {}", why_not_ready(key, why))
+    format!("the next run waits: {}", why_not_ready(key, why))
 }
 
 /// Returns the reason why a source or an ancestor is waited for.
@@ -123,29 +123,29 @@ pub fn why_not_ready(key: &SourceKey, why: &NotReady) -> String {
     let who = named(key);
     match why {
         NotReady::Missing => format!("{who} has not given a value yet"),
-        NotReady::ObjectNotReady => format!("{who} says that it is not ready"),
+        NotReady::ObjectNotReady => format!("{who} reports that it is not ready"),
         NotReady::Busy(Busy::Changed) => format!("{who} has changed, and has not acted on it yet"),
         NotReady::Busy(Busy::AtWork) => format!("a run of {who} has not ended"),
         NotReady::Busy(Busy::Waits(reason)) => {
-            format!("a run of {who} is due and waits ({reason})")
+            format!("the next run of {who} waits ({reason})")
         }
-        NotReady::Busy(Busy::Hindered(reason)) => format!("{who} cannot go on ({reason})"),
-        NotReady::Busy(Busy::TriedAgain) => format!("{who} has failed, and is tried again"),
-        NotReady::Behind => format!("{who} has not looked yet at what its own inputs come from"),
+        NotReady::Busy(Busy::Hindered(reason)) => format!("{who} is blocked ({reason})"),
+        NotReady::Busy(Busy::TriedAgain) => format!("{who} has failed, and will be retried"),
+        NotReady::Behind => format!("{who} has not read the sources of its own inputs yet"),
         NotReady::Apart { other, ancestor } => format!(
-            "{who} and {} have seen different states of {}",
+            "{who} and {} have seen different revisions of {}",
             named(other),
             named(ancestor)
         ),
         NotReady::Suspended => {
-            format!("{who} is suspended, and does not follow a change of what it stems from")
+            format!("{who} is suspended, and does not follow a change upstream")
         }
         NotReady::Deleting => {
-            format!("{who} is being deleted, and does not follow a change of what it stems from")
+            format!("{who} is being deleted, and does not follow a change upstream")
         }
         NotReady::Upstream => {
             format!(
-                "{who} stems from something that has yet to settle, and that this account may not read"
+                "{who} derives from something that is still changing, and that this account may not read"
             )
         }
     }
@@ -154,14 +154,14 @@ pub fn why_not_ready(key: &SourceKey, why: &NotReady) -> String {
 fn failed(failed: &Failed) -> String {
     match failed {
         Failed::Source(key) => format!(
-            "no new run is made: {} has not succeeded, and spec.inputsFrom asks for that (waitFor: Succeeded)",
+            "no new run is created: {} has not succeeded, which spec.inputsFrom requires (waitFor: Succeeded)",
             named(key)
         ),
         Failed::Incoherent { between, who, why } => {
             let by = |all: &[SourceKey]| all.iter().map(named).collect::<Vec<_>>().join(", ");
             let (one, other) = (&between.one, &between.other);
             format!(
-                "no new run is made: the inputs stem from different states of {}: {} by {}, {} by {}; {}",
+                "no new run is created: the inputs derive from different revisions of {}: {} by {}, {} by {}; {}",
                 named(&between.ancestor),
                 one.revision,
                 by(&one.by),
@@ -175,28 +175,30 @@ fn failed(failed: &Failed) -> String {
 
 fn lag(who: &str, why: Lag) -> String {
     match why {
-        Lag::GaveNothing => format!("{who} has looked at it, and has given nothing for it"),
+        Lag::GaveNothing => format!("{who} has seen it, and gave no outputs for it"),
         Lag::Stalled => {
-            format!("{who} is Stalled, and looks at it when somebody has corrected what is wrong")
+            format!("{who} is Stalled, and follows when its problem is corrected")
         }
-        Lag::OfUnknown => format!("nobody knows what the outputs of {who} were made from"),
-        Lag::WithoutRun => format!("{who} has no run that tells at what it has looked"),
+        Lag::OfUnknown => format!("it is unknown what the outputs of {who} derive from"),
+        Lag::WithoutRun => format!("{who} has no run that shows which revision it has seen"),
         Lag::NotSeen => format!("{who} is not known to this controller"),
-        Lag::Untold => format!("which of {who} does not follow cannot be told"),
+        Lag::Untold => {
+            format!("one of {who} does not follow, and the controller cannot determine which")
+        }
     }
 }
 
 pub(super) fn failed_cure(failed: &Failed) -> &'static str {
     match failed {
         Failed::Source(_) => {
-            "`cartouche why` of that Runnable says what to mend: this one goes on when its run has succeeded"
+            "run `cartouche why` on that Runnable, and fix it; this one continues when its run has succeeded"
         }
         Failed::Incoherent { why, .. } => match why {
             Lag::GaveNothing => {
-                "mend the Runnable whose run failed, or run it again; spec.coherence: Ignored takes the inputs as they are"
+                "fix the Runnable whose run failed, or run it again; spec.coherence: Ignored takes the inputs as they are"
             }
             Lag::Stalled => {
-                "correct what `cartouche why` of that Runnable says; spec.coherence: Ignored takes the inputs as they are"
+                "correct what `cartouche why` reports for that Runnable; spec.coherence: Ignored takes the inputs as they are"
             }
             Lag::OfUnknown | Lag::WithoutRun | Lag::Untold => {
                 "run that Runnable again; spec.coherence: Ignored takes the inputs as they are"
@@ -210,23 +212,25 @@ pub(super) fn failed_cure(failed: &Failed) -> &'static str {
 
 pub(super) fn waits_cure(why: &NotReady) -> &'static str {
     match why {
-        NotReady::Missing => "see that it runs, or set optional if the template can do without it",
+        NotReady::Missing => {
+            "make sure that it runs, or set optional if the template can do without it"
+        }
         NotReady::Busy(Busy::Hindered(_)) => {
-            "`cartouche why` of that Runnable says what is wrong; this one goes on by itself when that is mended"
+            "run `cartouche why` on that Runnable, and fix it; this one then continues by itself"
         }
         NotReady::Busy(Busy::AtWork) => {
-            "nothing, if that run goes on, which `cartouche why` of that Runnable says: this one begins by itself"
+            "nothing, unless that run hangs (`cartouche why` on that Runnable shows it): this one begins by itself"
         }
         NotReady::Suspended
         | NotReady::Behind
         | NotReady::Upstream
         | NotReady::Busy(Busy::Waits(_)) => {
-            "`cartouche why` of that Runnable says what it waits for; this one goes on by itself then"
+            "run `cartouche why` on that Runnable to see what it waits for; this one then continues by itself"
         }
         NotReady::Deleting => {
-            "see which finalizer keeps it; this one goes on when it is gone, or made anew"
+            "check which finalizer keeps it; this one continues when it is gone or created again"
         }
-        _ => "nothing: it begins by itself",
+        _ => "nothing: the run begins by itself",
     }
 }
 
@@ -241,7 +245,7 @@ fn cycle(way: &[SourceKey]) -> String {
     };
     let round: Vec<String> = way.iter().map(step).chain(way.first().map(named)).collect();
     format!(
-        "no run is made: its inputs come from itself: {}",
+        "no run is created: its inputs come from itself: {}",
         round.concat()
     )
 }
@@ -259,7 +263,7 @@ mod tests {
         ];
         assert_eq!(
             cycle(&way),
-            "no run is made: its inputs come from itself: Runnable shop/a, which reads ConfigMap shop/sizes, which has outputs of \
+            "no run is created: its inputs come from itself: Runnable shop/a, which reads ConfigMap shop/sizes, which has outputs of \
              Runnable shop/b, which reads Runnable shop/a"
         );
     }

@@ -83,7 +83,7 @@ impl Diagnosis {
                 "failed calling webhook \"jobs.example.com\": service \"policy\" not found",
             )),
             Self::NamespaceEnds(text("shop")),
-            Self::NoAnswer("make the run"),
+            Self::NoAnswer("create the run"),
             Self::Refused(
                 "list the runs",
                 text("the server does not allow this method on the requested resource"),
@@ -99,7 +99,7 @@ impl Diagnosis {
                 text("shop-build-1"),
                 vec![fault(
                     "output \"digest\" has no value at .status.digest: jsonpath returned empty list: .status.digest",
-                    "correct the path in outputs of the template; the same run is then read again",
+                    "correct the path in outputs of the template; the controller then reads the same run again",
                 )],
             ),
             Self::NameTaken(text("Build shop/build"), true, Holder::EarlierRun),
@@ -114,7 +114,7 @@ impl Diagnosis {
             Self::NameTaken(
                 text("Build shop/shop-build-1"),
                 false,
-                Holder::Somebody {
+                Holder::Uncontrolled {
                     created: "2026-01-01T00:00:00Z".parse().ok(),
                 },
             ),
@@ -126,11 +126,11 @@ impl Diagnosis {
                 minutes: 5,
             },
             Self::PolicyInvalid(vec![fault(
-                "retry makes further runs, and the template gives each of them the name \"migrate\"",
+                "retry creates further runs, but the template gives each of them the name \"migrate\"",
                 "use metadata.generateName in the template instead of metadata.name, or set retry.limit to 0",
             )]),
             Self::Sources(vec![fault(
-                "input limits comes from key limits of ConfigMap sizes: it is no JSON",
+                "input limits comes from key limits of ConfigMap sizes: it is not valid JSON",
                 "correct the value, or let the run read it itself",
             )]),
             Self::SourcesMissing(vec![fault(
@@ -180,7 +180,7 @@ impl Diagnosis {
                 SourceKey::runnable("shop", "scan"),
             ]),
             Self::Sinks(vec![fault(
-                "outputs are to go to Secret app-db, which was not made by this Runnable",
+                "outputs cannot be written to Secret app-db, which was not made by this Runnable",
                 "write them to an object of another name, or delete that one",
             )]),
             Self::NoWayToStop(text("Build shop/shop-build-1"), timed_out.clone()),

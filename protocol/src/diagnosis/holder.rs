@@ -26,7 +26,7 @@ pub enum Holder {
         created: Option<Timestamp>,
     },
     /// Nothing controls it.
-    Somebody {
+    Uncontrolled {
         /// Creation time of the object.
         created: Option<Timestamp>,
     },
@@ -53,8 +53,8 @@ impl fmt::Display for Holder {
                 write!(f, ", controlled by {by}")?;
                 created
             }
-            Self::Somebody { created } => {
-                f.write_str(", made by somebody else")?;
+            Self::Uncontrolled { created } => {
+                f.write_str(", created by another client")?;
                 created
             }
         };
@@ -92,7 +92,7 @@ mod tests {
         let strange = held_by(None, None, true);
         assert_eq!(
             strange,
-            ", made by somebody else (created at 2026-01-01T00:00:00Z)"
+            ", created by another client (created at 2026-01-01T00:00:00Z)"
         );
         assert_eq!(Holder::default().to_string(), "");
     }

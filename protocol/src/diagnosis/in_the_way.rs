@@ -34,16 +34,16 @@ pub(super) fn sentence(runs: &[InTheWay]) -> String {
         let run = &one.run;
         match one.why {
             Why::AtWork => match &one.hindered {
-                Some(said) => format!("{run} does not go on ({said})"),
-                None => format!("{run} is at work"),
+                Some(said) => format!("{run} makes no progress ({said})"),
+                None => format!("{run} is still running"),
             },
-            Why::Stopping => format!("{run} was told to stop, and has not ended"),
-            Why::MayCome => format!("{run} was given up, but may still be made for a minute"),
+            Why::Stopping => format!("{run} was asked to stop, and has not ended"),
+            Why::MayCome => format!("{run} was given up, but may still be created within a minute"),
             Why::OtherRelease => format!(
-                "{run}, which a controller of another release has intended, may still be made for a minute"
+                "{run}, which a controller of another release has intended, may still be created within a minute"
             ),
             Why::Unread => {
-                format!("{run} may be at work, and the ServiceAccount may not read whether it is")
+                format!("{run} may still be running, and the ServiceAccount may not read it")
             }
         }
     });
@@ -53,23 +53,23 @@ pub(super) fn sentence(runs: &[InTheWay]) -> String {
     }
     let by_policy = runs.iter().any(|one| one.why != Why::OtherRelease);
     let asked = if by_policy {
-        ", as concurrencyPolicy asks"
+        " (concurrencyPolicy)"
     } else {
         ""
     };
     let said = said.join("; ");
-    format!("a new run is due, and waits for the earlier one{asked}: {said}")
+    format!("the next run waits for the earlier one{asked}: {said}")
 }
 
 pub(super) fn cure(runs: &[InTheWay]) -> String {
     let is_unread = runs.iter().any(|one| one.why == Why::Unread);
     let is_hindered = runs.iter().any(|one| one.hindered.is_some());
     let cure = if is_unread {
-        "give the ServiceAccount the right to get it"
+        "let the ServiceAccount get it"
     } else if is_hindered {
-        "mend what keeps that run from going on, or end it (`cartouche cancel`): what is rendered then runs"
+        "fix what blocks that run, or stop it (`cartouche cancel`): the next run then begins"
     } else {
-        "nothing: the new run begins when the present one has ended (`cartouche cancel` ends that one)"
+        "nothing: the next run begins when the current one has ended (`cartouche cancel` stops it)"
     };
     cure.to_owned()
 }

@@ -10,7 +10,7 @@ pub enum Unchosen {
     Ambiguous(Vec<String>),
     /// None matches, and the template makes no run without one. The field says why the nearest does
     /// not match.
-    #[error("no profile matches, and the template makes no run without one{}", near(.0.as_deref()))]
+    #[error("no profile matches, and the template requires one{}", near(.0.as_deref()))]
     NoneMatches(Option<String>),
     /// One that matches, as far as this release knows, has fields that it does not know. They may
     /// exclude this profile or include another.
@@ -59,17 +59,19 @@ impl Unchosen {
     #[must_use]
     pub fn cure(&self) -> &'static str {
         match self {
-            Self::Ambiguous(_) => "set spec.profileName to one of them, or let one rule say more",
+            Self::Ambiguous(_) => {
+                "set spec.profileName to one of them, or make one rule more specific"
+            }
             Self::NoneMatches(_) => {
-                "let a rule of a profile match: `cartouche profile which` says which labels or names each asks for"
+                "change a rule or a label so that a profile matches: `cartouche profile which` shows what each rule requires"
             }
             Self::Newer { .. } => {
-                "upgrade the controller, or take these fields away if they are not needed"
+                "upgrade the controller, or remove these fields if they are not needed"
             }
             Self::NotOffered { offered, .. } if offered.is_empty() => {
-                "take spec.profileName away, or let a rule of that profile match"
+                "remove spec.profileName, or make a rule of that profile match"
             }
-            Self::NotOffered { .. } => "set spec.profileName to one that matches, or take it away",
+            Self::NotOffered { .. } => "set spec.profileName to one that matches, or remove it",
         }
     }
 }
@@ -94,7 +96,7 @@ pub enum Held {
     #[error(transparent)]
     Unchosen(#[from] Unchosen),
     /// The pinned profile does not exist.
-    #[error("its profile '{name}' is not there{}", and(not_refreshed.as_ref()))]
+    #[error("its profile '{name}' does not exist{}", and(not_refreshed.as_ref()))]
     Gone {
         /// The name of the profile.
         name: String,
@@ -123,8 +125,10 @@ impl NotRefreshed {
     #[must_use]
     pub fn cure(&self) -> &'static str {
         let Self(why) = self;
-        why.as_ref()
-            .map_or("let a rule of a profile match", Unchosen::cure)
+        why.as_ref().map_or(
+            "change a rule or a label so that a profile matches",
+            Unchosen::cure,
+        )
     }
 }
 
@@ -152,9 +156,9 @@ impl Held {
                 ..
             } => why.cure(),
             Self::Gone { .. } => {
-                "make it again, or have another one chosen for the next run: `cartouche profile refresh`"
+                "create it again, or choose another one for the next run: `cartouche profile refresh`"
             }
-            Self::Unproven { .. } => "have another one chosen: `cartouche profile refresh`",
+            Self::Unproven { .. } => "choose another one: `cartouche profile refresh`",
         }
     }
 }

@@ -9,11 +9,11 @@ use super::{
     wrong_type::WrongType,
 };
 
-const NO_WAY: &str = "and it is not known how its kind is stopped: it is still at work";
-const MARKS_REMOVED: &str = "the object came back without the label or annotation of its run";
-const NAME_FREED: &str =
-    "an object of this name was there when the run was made, and is gone since";
-const NOT_STOPPED: &str = "was told to stop, and is still at work";
+const NO_WAY: &str = "and Cartouche does not know how to stop its kind: it is still running";
+const MARKS_REMOVED: &str =
+    "the API server returned the object without the label or annotation of its run";
+const NAME_FREED: &str = "another object had this name when the run was created, and is gone now";
+const NOT_STOPPED: &str = "was asked to stop, and is still running";
 
 impl fmt::Display for Diagnosis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -44,7 +44,7 @@ impl fmt::Display for Diagnosis {
             }
             Self::ClusterScoped(api_version, kind) => write!(
                 f,
-                "{kind} of {api_version} lives in no namespace, as runs must"
+                "{kind} of {api_version} is cluster-scoped, but a run must be in a namespace"
             ),
             Self::KindMissing(api_version, kind, _) => write!(
                 f,
@@ -62,7 +62,7 @@ impl fmt::Display for Diagnosis {
             Self::Invalid { kind, why, .. } => {
                 let wrong = WrongType::of(why).map(|wrong| wrong.what());
                 let why = wrong.as_deref().unwrap_or(why);
-                write!(f, "what was rendered is no valid {kind}: {why}")
+                write!(f, "the rendered object is not a valid {kind}: {why}")
             }
             Self::NotAdmitted(why) => write!(f, "the run was not admitted: {why}"),
             Self::WebhookSilent(why) => f.write_str(&webhook(why)),
@@ -99,16 +99,16 @@ impl fmt::Display for Diagnosis {
             }
             Self::Debouncing { pause, longest } => write!(
                 f,
-                "a run is due, and waits until what is rendered has stayed the same for {pause:?}, or has changed again and again for {longest:?}"
+                "the next run begins when the rendered object has stayed the same for {pause:?}, at the latest after {longest:?} of changes"
             ),
             Self::RunAtWork(runs) => f.write_str(&in_the_way::sentence(runs)),
             Self::NoWayToStop(run, stop) => write!(f, "{}, {NO_WAY}", is_to_stop(run, stop)),
             Self::NotStopped(run, stop) => write!(f, "{}, {NOT_STOPPED}", is_to_stop(run, stop)),
             Self::OtherController(seconds) => f.write_str(&other_controller(*seconds)),
-            Self::Suspended => f.write_str("a new run is due, and the Runnable is suspended"),
+            Self::Suspended => f.write_str("the next run waits: the Runnable is suspended"),
             Self::Crowded(runs) => write!(
                 f,
-                "{runs} earlier runs have not ended, so no further run is made"
+                "{runs} earlier runs have not ended, so the controller creates no further run"
             ),
             Self::NewerNeeds(_) | Self::NewerFields(..) | Self::DefinitionsOutdated(..) => {
                 of_release(self, f)
@@ -126,7 +126,7 @@ fn of_release(diagnosis: &Diagnosis, f: &mut fmt::Formatter<'_>) -> fmt::Result 
     match diagnosis {
         Diagnosis::NewerNeeds(words) => write!(
             f,
-            "a newer release of Cartouche serves the Runnable, and this release leaves it alone, as it does not know {}",
+            "a newer release of Cartouche serves the Runnable, and this release leaves it alone, because it does not know {}",
             quoted(words)
         ),
         Diagnosis::NewerFields(object, fields) => write!(
@@ -135,7 +135,7 @@ fn of_release(diagnosis: &Diagnosis, f: &mut fmt::Formatter<'_>) -> fmt::Result 
             fields.join(", ")
         ),
         Diagnosis::DefinitionsOutdated(why, _) => {
-            write!(f, "a new run is due, and none is made: {why}")
+            write!(f, "the next run is not created: {why}")
         }
         _ => Ok(()),
     }
@@ -179,7 +179,7 @@ fn of_profile(diagnosis: &Diagnosis, f: &mut fmt::Formatter<'_>) -> fmt::Result 
 }
 
 fn webhook(why: &str) -> String {
-    format!("the run was not made, as an admission webhook fails: {why}")
+    format!("the run was not created, because an admission webhook failed: {why}")
 }
 
 fn named(who: &Who) -> String {
@@ -193,13 +193,13 @@ fn named(who: &Who) -> String {
 
 fn runaway(runs: i64, until: &str, minutes: i64) -> String {
     format!(
-        "{runs} runs were made without a change of the Runnable or its template: does a run change the object that the Runnable selects? The next is made at {until}, then one every {minutes} minutes"
+        "{runs} runs were created without a change of the Runnable or its template: does a run change the object that the Runnable selects? The controller creates the next at {until}, then one every {minutes} minutes"
     )
 }
 
 fn other_controller(seconds: u64) -> String {
     format!(
-        "somebody else removed status.currentRun and status.history, so no run is made until the status was left alone for {seconds} seconds"
+        "another client removed status.currentRun and status.history; the controller creates no run until the status has stayed unchanged for {seconds} seconds"
     )
 }
 
@@ -215,10 +215,10 @@ fn taken(object: &str, fixed: bool, holder: &Holder) -> String {
 fn is_to_stop(run: &str, stop: &Stop) -> String {
     let since = stop.at.0;
     match &stop.reason {
-        StopReason::Replaced => format!("{run} is to make way for a later run (since {since})"),
+        StopReason::Replaced => format!("{run} has to stop for a later run (since {since})"),
         StopReason::Cancelled => format!("{run} was cancelled (found at {since})"),
         StopReason::TimedOut => {
-            format!("{run} has worked for longer than its timeout (found at {since})")
+            format!("{run} has exceeded its timeout (found at {since})")
         }
         StopReason::Withdrawn | StopReason::Other(_) => format!("{run} was {stop}"),
     }

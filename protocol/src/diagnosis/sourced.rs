@@ -29,18 +29,18 @@ pub(super) fn cure(diagnostic: &Diagnostic, sources: &[InputSource]) -> Option<S
         .is_some_and(|it| it.read_as.unwrap_or_default() == ReadAs::Text);
     Some(match object.kind {
         SourceKind::Runnable | SourceKind::Any => format!(
-            "{from}: let that give another value, or let the inputSchema of this template take it; \"$('')$$(runnable.spec.inputs.{input})$\" in the template makes a string of it"
+            "{from}: change that value, or let the inputSchema of this template accept it; \"$('')$$(runnable.spec.inputs.{input})$\" in the template makes a string of it"
         ),
         SourceKind::ConfigMap if as_text => {
             format!(
-                "{from}: correct it there, or give that reference as: JSON, as it is read as text"
+                "{from}: correct it there, or set as: JSON in that reference, which reads it as text now"
             )
         }
         SourceKind::ConfigMap => {
-            format!("{from}: correct it there, or take as: JSON away to read it as text")
+            format!("{from}: correct it there, or remove as: JSON to read it as text")
         }
         SourceKind::Secret => format!(
-            "{from}, of which the input is a reference (name and key): let the inputSchema of the template take an object"
+            "{from}, and the input is a reference to it (name and key): let the inputSchema of the template accept an object"
         ),
     })
 }
@@ -60,17 +60,17 @@ fn of_no_value(tag: &str, sources: &[InputSource]) -> Option<String> {
     let is_text = map.is_some_and(|it| it.read_as.unwrap_or_default() == ReadAs::Text);
     if !members.is_empty() && is_text {
         return Some(format!(
-            "{from}, which is read as text, and text has no members: give that reference as: JSON"
+            "{from}, which is read as text, and text has no members: set as: JSON in that reference"
         ));
     }
     if !members.is_empty() && object.kind == SourceKind::Secret {
         return Some(format!(
-            "{from}, and of a Secret an input is a reference, with the members name and key: `valueFrom: {{secretKeyRef: $(runnable.spec.inputs.{input})$}}` gives a container the value"
+            "{from}, and an input from a Secret is a reference, with the members name and key: `valueFrom: {{secretKeyRef: $(runnable.spec.inputs.{input})$}}` gives a container the value"
         ));
     }
     (members.is_empty() && source.optional == Some(true)).then(|| {
         format!(
-            "{from}, which is optional and absent, so that it has no value: create it, or give the input a default in the inputSchema of the template, or take optional away, which waits for it"
+            "{from}, which is optional and absent, so it has no value: create it, add a default for the input to the inputSchema of the template, or remove optional, so that the run waits for it"
         )
     })
 }
@@ -123,7 +123,7 @@ mod tests {
             "{said}"
         );
         let of_map = json!([{ "name": "seed", "configMapKeyRef": { "name": "m", "key": "k", "as": "JSON" } }]);
-        assert!(cure_of(&of_map).contains("take as: JSON away"));
+        assert!(cure_of(&of_map).contains("remove as: JSON"));
         let other =
             json!([{ "name": "other", "runnableRef": { "name": "build", "output": "bytes" } }]);
         assert_eq!(cure_of(&other), "put it in quotes");
@@ -135,7 +135,10 @@ mod tests {
         let sources = |source: &Value| vec![serde_json::from_value(source.clone()).unwrap()];
         let said = |tag, source: &Value| of_no_value(tag, &sources(source));
         let member = said("runnable.spec.inputs.conf.a", &text).unwrap();
-        assert!(member.ends_with("give that reference as: JSON"), "{member}");
+        assert!(
+            member.ends_with("set as: JSON in that reference"),
+            "{member}"
+        );
         assert_eq!(said("runnable.spec.inputs.conf", &text), None);
         assert_eq!(said("runnable.spec.inputs.other.a", &text), None);
         let mut optional = text.clone();

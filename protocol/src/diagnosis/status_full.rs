@@ -16,7 +16,7 @@ pub(super) fn sentence(bytes: &StatusBytes) -> String {
     });
     let fields: Vec<String> = fields.collect();
     format!(
-        "the status takes {}, and no further run is made above {}, so that its result has room: {}",
+        "the status takes {}; above {} the controller creates no further run, so that its result has room: {}",
         kib(bytes.all),
         kib(MAX_STATUS_BYTES),
         fields.join(", ")

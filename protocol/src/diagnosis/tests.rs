@@ -77,7 +77,7 @@ fn what_asks_again_can_be_run_as_it_stands() {
         namespace: "pay".to_owned(),
         runnable: "migrate".to_owned(),
     };
-    let command = "`cartouche diff migrate -n pay --server-dry-run` asks again";
+    let command = "`cartouche diff migrate -n pay --server-dry-run` checks it again";
     assert!(invalid.cure().ends_with(command), "{}", invalid.cure());
 }
 
@@ -125,7 +125,7 @@ fn who_lacks_a_permission_is_told_with_what_grants_it() {
     let unnamed = Who::Account("shop".to_owned(), "default".to_owned(), "build".to_owned());
     assert_eq!(
         Diagnosis::Forbidden(unnamed, denied.clone()).cure(),
-        "name an account that may in spec.serviceAccountName, or \
+        "set spec.serviceAccountName to an account with the permission; \
          `cartouche rbac --runnable build --namespace shop` prints the Role to apply"
     );
     let cause = Diagnosis::Forbidden(account, denied);

@@ -46,7 +46,7 @@ impl<'a> WrongType<'a> {
             ", or in it,"
         };
         format!(
-            "at {}{about} there has to be {}, and is {found}",
+            "at {}{about} there must be {}, but there is {found}",
             self.field, self.wanted
         )
     }
@@ -55,10 +55,10 @@ impl<'a> WrongType<'a> {
     pub(super) fn cure(&self) -> &'static str {
         match (self.wanted, self.found) {
             ("a string", "number" | "bool") => {
-                "put the value in quotes, in the template or in the input that it comes from; of what no person writes, such as an output, \"$('')$$(...)$\" in the template makes a string"
+                "put the value in quotes, in the template or in the input that it comes from; for a value that is not written by hand, such as an output, write \"$('')$$(...)$\" in the template"
             }
             ("a string", "array") => {
-                "a list cannot stand where one string does: let the tag be the whole list"
+                "a list cannot replace a single string: make the tag the whole list"
             }
             ("a string", _) => {
                 "give a single string there, or a path to one of its members; an input from a Secret is a reference, {name, key}: `valueFrom: {secretKeyRef: $(...)$}` takes it"
@@ -149,7 +149,7 @@ mod tests {
         let placed_said = placed(said, || Some(job.clone())).unwrap();
         assert_eq!(
             WrongType::of(&placed_said).unwrap().what(),
-            "at spec.template.spec.containers[1].env[1].value there has to be a string, and is a boolean"
+            "at spec.template.spec.containers[1].env[1].value there must be a string, but there is a boolean"
         );
         assert_eq!(placed(said, || Some(json!({ "spec": {} }))), None);
         assert_eq!(placed("it is none", || Some(job)), None);
@@ -187,67 +187,67 @@ mod tests {
             (
                 "number",
                 "string",
-                "a string, and is a number",
+                "a string, but there is a number",
                 "put the value in quotes",
             ),
             (
                 "bool",
                 "string",
-                "a string, and is a boolean",
+                "a string, but there is a boolean",
                 "put the value in quotes",
             ),
             (
                 "array",
                 "string",
-                "a string, and is a list",
+                "a string, but there is a list",
                 "a list cannot",
             ),
             (
                 "object",
                 "string",
-                "a string, and is an object",
+                "a string, but there is an object",
                 "give a single string",
             ),
             (
                 "string",
                 "int64",
-                "a number, and is a string",
+                "a number, but there is a string",
                 "take the quotes away",
             ),
             (
                 "string",
                 "*bool",
-                "a boolean, and is a string",
+                "a boolean, but there is a string",
                 "take the quotes away",
             ),
             (
                 "string",
                 "[]string",
-                "a list, and is a string",
+                "a list, but there is a string",
                 "write a list",
             ),
             (
                 "object",
                 "[]v1.EnvVar",
-                "a list, and is an object",
+                "a list, but there is an object",
                 "write a list",
             ),
             (
                 "string",
                 "v1.ResourceRequirements",
-                "an object, and is a string",
+                "an object, but there is a string",
                 "write its members",
             ),
         ] {
             let (what, does) = said(found, "EnvVar.spec.env.value", wanted).unwrap();
             assert_eq!(
                 what,
-                format!("at spec.env.value, or in it, there has to be {told}")
+                format!("at spec.env.value, or in it, there must be {told}")
             );
             assert!(does.starts_with(cure), "{does}");
             // Quotes are of no use if an output gives the value.
             let is_quoted = does.starts_with("put the value in quotes");
-            let made = "of what no person writes, such as an output, \"$('')$$(...)$\" in the template makes a string";
+            let made = "for a value that is not written by hand, such as an output, write \"$('')$$(...)$\" in the template";
             assert_eq!(does.ends_with(made), is_quoted, "{does}");
         }
     }

@@ -111,8 +111,11 @@ fn of_more_pods_than_the_job_counts_none_gives_outputs_and_that_is_said() {
     let template = template(&json!({ "a": ".terminationMessage.a" }), &["a"]);
     let both = [r#"{ "a": 1 }"#, r#"{ "a": "forged" }"#].map(|said| pod("Succeeded", said));
     let (why, cure) = unsatisfied(given(&template, job(1), &both).0);
-    assert!(why.starts_with("2 pods have succeeded"), "{why}");
-    assert!(cure.starts_with("see who may create pods"), "{cure}");
+    assert!(
+        why.starts_with("2 pods that name it as their Job have succeeded"),
+        "{why}"
+    );
+    assert!(cure.starts_with("check who may create pods"), "{cure}");
     let (read, _) = given(&template, job(2), &both);
     assert!(matches!(read, OutputsRead::Values(_)), "{read:?}");
 }
@@ -140,7 +143,7 @@ fn a_pod_that_said_nothing_is_not_gone() {
     let template = template(&json!({ "a": ".terminationMessage.a" }), &[]);
     let pods = [pod("Succeeded", "")];
     let (_, cure) = unsatisfied(given(&template, job(1), &pods).0);
-    assert!(cure.starts_with("have a container"), "{cure}");
+    assert!(cure.starts_with("let a container"), "{cure}");
 }
 
 #[test]
@@ -266,11 +269,10 @@ fn a_message_that_was_cut_is_none_or_is_a_text_is_told_as_that() {
     };
     let cut = format!("{{\"words\":\"{}", "x".repeat(4_086));
     assert_eq!(cut.len(), 4_096);
-    assert!(cure(&cut).contains("this one is cut"), "{}", cure(&cut));
+    assert!(cure(&cut).contains("this one was cut"), "{}", cure(&cut));
     assert!(cure("no JSON").contains("write a JSON object"));
     let nothing = cure("");
-    let written =
-        "have a container of the run write its termination message (/dev/termination-log)";
+    let written = "let a container of the run write its termination message (/dev/termination-log)";
     assert_eq!(nothing, written);
 }
 
@@ -283,7 +285,7 @@ fn a_field_that_is_like_the_one_in_the_path_is_told_and_no_other() {
     };
     let meant = cure(r#"{"words":1,"s3cret":2}"#);
     assert!(
-        meant.starts_with("did you mean 'words' in the place of 'wrods'?"),
+        meant.starts_with("did you mean 'words' instead of 'wrods'?"),
         "{meant}"
     );
     let other = cure(r#"{"s3cret":2}"#);
@@ -306,6 +308,6 @@ fn a_field_that_is_like_the_one_in_the_path_is_told_and_no_other() {
     assert_eq!(super::outside_status(path, &custom), None);
     let of_status = template(&json!({ "pods": ".status.succeded" }), &[]);
     let cure = unsatisfied(given(&of_status, job(1), &[]).0).1;
-    let wanted = "did you mean 'succeeded' in the place of 'succeded'?";
+    let wanted = "did you mean 'succeeded' instead of 'succeded'?";
     assert!(cure.starts_with(wanted), "{cure}");
 }

@@ -295,7 +295,7 @@ impl Holder {
                 by: by.clone(),
                 created,
             },
-            None => Self::Somebody { created },
+            None => Self::Uncontrolled { created },
         }
     }
 }

@@ -239,7 +239,7 @@ fn a_rule_that_is_misspelt_and_lacks_labels_too_says_both_and_few_of_many_values
     // The condition, which every reader of the Runnable sees, shows no label.
     assert_eq!(
         scene.choose().unwrap_err().to_string(),
-        "no profile matches, and the template makes no run without one (the nearest is 'a': it is for the template 'biuld', and this one is 'build')"
+        "no profile matches, and the template requires one (the nearest is 'a': it is for the template 'biuld', and this one is 'build')"
     );
 }
 

@@ -154,19 +154,19 @@ pub fn faults(
                 "spec.writeOutputsTo has {} entries, more than {MAX_SINKS}",
                 all.len()
             ),
-            "take some of them out",
+            "remove some of them",
         );
     }
     if all.iter().filter(|it| of(it) == object).count() > 1 {
         add(
-            format!("{object} stands twice in spec.writeOutputsTo"),
-            "take one of them away, and give the other one all keys",
+            format!("{object} occurs twice in spec.writeOutputsTo"),
+            "remove one of them, and give the other one all keys",
         );
     }
     if !is_dns_subdomain(&sink.name) {
         add(
             format!(
-                "outputs go to {:?}, which no {} can be called",
+                "outputs go to {:?}, which is not a valid name of a {}",
                 sink.name,
                 object.type_meta().1
             ),
@@ -188,13 +188,13 @@ fn wrong_keys(
         match declared.map(|declared| declared.get(name.as_str())) {
             Some(None) => add(
                 format!(
-                    "output {name:?} is to go to {object}, and the template declares no such output"
+                    "output {name:?} cannot be written to {object}: the template declares no such output"
                 ),
                 &undeclared_cure(name, key, declared),
             ),
             Some(Some(true)) if sink.kind == SinkKind::ConfigMap => add(
-                format!("output {name} is sensitive, and is to go to {object}"),
-                "write it to a Secret, or take it out of sensitiveOutputs of the template",
+                format!("output {name} is sensitive, and cannot be written to {object}"),
+                "write it to a Secret, or remove it from sensitiveOutputs of the template",
             ),
             _ => {}
         }
@@ -209,7 +209,7 @@ fn wrong_keys(
             };
             add(
                 format!(
-                    "output {name:?} is to be key {key:?} of {object}, which no object can have"
+                    "output {name:?} cannot be key {key:?} of {object}: no object can have this key"
                 ),
                 cure,
             );
@@ -227,7 +227,7 @@ fn wrong_keys(
 fn undeclared_cure(name: &str, key: &str, declared: Option<&BTreeMap<&str, bool>>) -> String {
     let known = || declared.into_iter().flatten().map(|(name, _)| *name);
     if known().any(|known| known == key) {
-        return format!("write {key}: {name}: the output stands before the key");
+        return format!("write {key}: {name}: the output comes first, then its key");
     }
     match suggestion::nearest(name, known()) {
         Some(meant) => format!("did you mean '{meant}'?"),

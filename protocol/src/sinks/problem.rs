@@ -53,7 +53,7 @@ impl SinkProblem {
         match self {
             Self::Faults(faults) => faults,
             Self::Anothers(object, whose) => vec![Fault::new(
-                format!("outputs are to go to {object}, which {whose}"),
+                format!("outputs cannot be written to {object}, which {whose}"),
                 Some("write them to an object of another name, or delete that one".to_owned()),
             )],
             Self::Failed(object, diagnosis, _) => vec![Fault::new(
@@ -62,25 +62,25 @@ impl SinkProblem {
             )],
             Self::Lost(object, sequence) => vec![Fault::new(
                 format!(
-                    "{object} cannot be written, for run {sequence}, which gave its sensitive outputs, cannot be read any more"
+                    "{object} cannot be written: run {sequence}, which gave its sensitive outputs, cannot be read any more"
                 ),
                 Some("run again: `cartouche rerun`".to_owned()),
             )],
             Self::Withheld(object, sequence) => vec![Fault::new(
                 format!(
-                    "{object} cannot be written, for run {sequence}, which gave its sensitive outputs, is there and does not give its outputs by the template as it is"
+                    "{object} cannot be written: run {sequence}, which gave its sensitive outputs, exists, but does not give them with the current template"
                 ),
                 Some("correct the outputs of the template, or run again: `cartouche rerun`".to_owned()),
             )],
             Self::Fought(object) => vec![Fault::new(
                 format!(
-                    "{object} is changed by somebody else whenever it is written, and is put right more and more rarely"
+                    "another client changes {object} each time that it is written; the controller corrects it less and less often"
                 ),
-                Some("find out who does that (`kubectl get --show-managed-fields`), or write outputs to an object of another name".to_owned()),
+                Some("find that client (`kubectl get --show-managed-fields`), or write outputs to an object of another name".to_owned()),
             )],
             Self::TooHeavy(object, takes) => vec![Fault::new(
-                format!("outputs cannot be written to {object}: what it has {takes}"),
-                Some("let it hold less, or write outputs to an object of another name".to_owned()),
+                format!("outputs cannot be written to {object}: its content {takes}"),
+                Some("make it smaller, or write outputs to an object of another name".to_owned()),
             )],
         }
     }
@@ -132,10 +132,10 @@ pub fn unplaced(sinks: &[OutputSink], declared: &BTreeMap<&str, bool>) -> Option
     let has_secret = sinks.iter().any(|sink| sink.kind == SinkKind::Secret);
     (!names.is_empty() && !has_secret).then(|| {
         let what = format!(
-            "the sensitive outputs {} are nowhere, for spec.writeOutputsTo has no Secret",
+            "the sensitive outputs {} are stored nowhere: spec.writeOutputsTo has no Secret",
             names.join(", ")
         );
-        let cure = "give it a Secret there, while the run can still be read";
+        let cure = "add a Secret there while the run can still be read";
         SinkProblem::Faults(vec![Fault::new(what, Some(cure.to_owned()))])
     })
 }

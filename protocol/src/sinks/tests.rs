@@ -189,8 +189,16 @@ fn what_cannot_be_written_is_told_before_anything_is() {
             json!({ "pin": "A" }),
             "output pin is sensitive",
         ),
-        ("Secret", json!({ "a": "x y" }), "which no object can have"),
-        ("Secret", json!({ "a": "..x" }), "which no object can have"),
+        (
+            "Secret",
+            json!({ "a": "x y" }),
+            "no object can have this key",
+        ),
+        (
+            "Secret",
+            json!({ "a": "..x" }),
+            "no object can have this key",
+        ),
         (
             "Secret",
             json!({ "a": "A", "pin": "A" }),
@@ -201,12 +209,12 @@ fn what_cannot_be_written_is_told_before_anything_is() {
         assert!(told.len() == 1 && told[0].contains(expected), "{told:?}");
     }
     let all = json!({ "kind": "Secret", "name": "db" });
-    assert!(told(std::slice::from_ref(&all))[0].contains("output \"b c\" is to be key"));
+    assert!(told(std::slice::from_ref(&all))[0].contains("output \"b c\" cannot be key"));
     let good = keyed("Secret", json!({ "a": "A" }));
     let twice = told(&[good, all]);
-    assert_eq!(twice, ["Secret db stands twice in spec.writeOutputsTo"]);
+    assert_eq!(twice, ["Secret db occurs twice in spec.writeOutputsTo"]);
     let unnamed = json!({ "kind": "Secret", "name": "../x", "keys": { "a": "A" } });
-    assert!(told(&[unnamed])[0].contains("which no Secret can be called"));
+    assert!(told(&[unnamed])[0].contains("which is not a valid name of a Secret"));
 }
 
 #[test]
@@ -249,7 +257,7 @@ fn a_run_that_is_there_is_not_called_gone_and_a_fight_is_tried_again() {
     assert!(message.contains("is there"), "{message}");
     let (requeue, message) = told(SinkProblem::Fought(of(&secret())));
     assert_eq!(requeue, Requeue::Backoff);
-    assert!(message.contains("by somebody else"), "{message}");
+    assert!(message.contains("another client changes"), "{message}");
 }
 
 #[test]

@@ -26,11 +26,11 @@ pub fn check(
             "spec.inputsFrom has {} entries, more than {MAX_SOURCES}",
             sources.len()
         );
-        faults.push(fault(what, "take some of them out"));
+        faults.push(fault(what, "remove some of them"));
     }
     let twice = given_twice(inputs, sources).into_iter().map(|name| {
         let what = format!("input {name} is given twice, in spec.inputs or spec.inputsFrom");
-        fault(what, "take one of them away, or rename it")
+        fault(what, "remove one of them, or rename it")
     });
     faults.extend(twice.chain(sources.iter().filter_map(wrong_reference)));
     NoInputs {
@@ -53,7 +53,7 @@ fn wrong_reference(source: &InputSource) -> Option<Fault> {
     let (_, kind) = object.type_meta();
     if let Some(namespace) = object.namespace.as_ref().filter(|it| !is_dns_label(it)) {
         let what =
-            format!("input {input} names the namespace {namespace:?}, which none can be called");
+            format!("input {input} names the namespace {namespace:?}, which is not a valid name");
         return Some(fault(
             what,
             "give the name of one, or leave it out for the Runnable's own",
@@ -64,7 +64,7 @@ fn wrong_reference(source: &InputSource) -> Option<Fault> {
     }
     if !is_dns_subdomain(&object.name) {
         let what = format!(
-            "input {input} names {:?}, which no {kind} can be called",
+            "input {input} names {:?}, which is not a valid name of a {kind}",
             object.name
         );
         return Some(fault(
@@ -80,7 +80,8 @@ fn wrong_reference(source: &InputSource) -> Option<Fault> {
             .then(|| fault(what(), "give the name of one"));
     }
     if !is_config_map_key(key) {
-        let what = format!("input {input} names the key {key:?}, which no {kind} can have");
+        let what =
+            format!("input {input} names the key {key:?}, which is not a valid key of a {kind}");
         return Some(fault(what, "give a key of letters, digits, -, _ and ."));
     }
     None
@@ -99,7 +100,7 @@ fn wrong_object(source: &InputSource, object: &SourceObject) -> Option<Fault> {
     let is_version = version.split('/').count() <= 2 && version.split('/').all(is_dns_subdomain);
     if !is_version || kind.is_empty() || !kind.chars().all(|c| c.is_ascii_alphanumeric()) {
         let what = format!(
-            "input {input} names the kind {kind:?} in version {version:?}, which there cannot be"
+            "input {input} names the kind {kind:?} in version {version:?}, which cannot exist"
         );
         return Some(fault(
             what,
@@ -124,7 +125,7 @@ fn wrong_object(source: &InputSource, object: &SourceObject) -> Option<Fault> {
         || object.name.contains(['/', '%'])
     {
         let what = format!(
-            "input {input} names {:?}, which no {kind} can be called",
+            "input {input} names {:?}, which is not a valid name of a {kind}",
             object.name
         );
         return Some(fault(what, "give the name of one, or matchingLabels"));
@@ -136,7 +137,7 @@ fn wrong_object(source: &InputSource, object: &SourceObject) -> Option<Fault> {
         .filter_map(|path| Some((path, wrong_path(path)?)));
     let (path, why) = wrong.next()?;
     Some(fault(
-        format!("input {input} has the path {path:?}, which is none: {why}"),
+        format!("input {input} has the path {path:?}, which is not valid: {why}"),
         "give one such as .status.artifact.digest",
     ))
 }
@@ -145,7 +146,7 @@ fn wrong_object(source: &InputSource, object: &SourceObject) -> Option<Fault> {
 pub fn check_namespaces(own: &str, sources: &[InputSource]) -> Result<(), NoInputs> {
     let others = sources.iter().filter_map(|source| {
         let namespace = SourceObject::read_in(own, source)?.namespace?;
-        let what = format!("input {} comes from the namespace {namespace}, and the controller allows none but the Runnable's own", source.name);
+        let what = format!("input {} comes from the namespace {namespace}, but the controller allows only the Runnable's own", source.name);
         Some(fault(what, "read it from an object of this namespace, or ask for a controller without --no-cross-namespace-refs"))
     });
     NoInputs {

@@ -165,7 +165,7 @@ fn what_cannot_be_used_is_an_error_that_names_no_value_though_it_is_optional() {
     assert_eq!(
         whats(&wrong.faults),
         [
-            "input a comes from key text of ConfigMap sizes: it is no JSON that can be read: line 1, column 1",
+            "input a comes from key text of ConfigMap sizes: it is not valid JSON: line 1, column 1",
             "input b comes from key raw of ConfigMap sizes, which is in its binaryData",
         ]
     );
@@ -591,7 +591,7 @@ fn of_a_runnable_that_is_not_ready_itself_that_is_told() {
         "{what}"
     );
     let cure = cure.as_deref().unwrap();
-    let wanted = "`cartouche why` of that Runnable says what is wrong with it: what its template gives since comes with its next run;";
+    let wanted = "run `cartouche why` on that Runnable, and fix it: its next run brings outputs that its template has gained;";
     assert!(cure.starts_with(wanted), "{cure}");
 }
 

@@ -73,11 +73,11 @@ pub(super) fn no_output(from: &str, output: &str, of: &RunnableRead) -> Wrong {
         ),
         (None, None) => (
             "which has given none yet".to_owned(),
-            "see that it runs, or set optional if the template can do without it".to_owned(),
+            "make sure that it runs, or set optional if the template can do without it".to_owned(),
         ),
         (None, Some(reason)) => (
             format!("which has given none yet, and is not ready itself ({reason})"),
-            "`cartouche why` of that Runnable says what keeps it from that".to_owned(),
+            "run `cartouche why` on that Runnable: it shows why".to_owned(),
         ),
         (Some(_), None) => (
             "which gives no such output".to_owned(),
@@ -88,7 +88,7 @@ pub(super) fn no_output(from: &str, output: &str, of: &RunnableRead) -> Wrong {
         (Some(_), Some(reason)) => (
             format!("which gives no such output yet, and is not ready itself ({reason})"),
             format!(
-                "`cartouche why` of that Runnable says what is wrong with it: what its template gives since comes with its next run; or correct the name{hint}"
+                "run `cartouche why` on that Runnable, and fix it: its next run brings outputs that its template has gained; or correct the name{hint}"
             ),
         ),
     };

@@ -48,11 +48,8 @@ fn fault(error: &SourceError) -> Fault {
     match error {
         SourceError::Unusable(_, why) => Fault::new(why, None),
         SourceError::TooMany(count) => Fault::new(
-            format!("the inputs stem from {count} objects, more than {MOST_SOURCES}"),
-            Some(
-                "let fewer Runnables follow each other, or take some with waitFor: Nothing"
-                    .to_owned(),
-            ),
+            format!("the inputs derive from {count} objects, more than {MOST_SOURCES}"),
+            Some("make the chain shorter, or set waitFor: Nothing for some inputs".to_owned()),
         ),
     }
 }

@@ -11,7 +11,7 @@ use crate::{
 
 /// Message, the same for every source: each further one would cost a write, and not every account may know its
 /// name.
-const ON_ITS_WAY: &str = "a change is on its way from a Runnable that the inputs come from; `cartouche graph` shows from which";
+const ON_ITS_WAY: &str = "a Runnable upstream is about to change; `cartouche graph` shows which";
 
 /// Returns `Reconciling` beside a `Ready` that is True, if a Runnable that this one follows is about to change.
 /// Otherwise tools that wait for a whole chain (kstatus) would continue with the former outputs. A source that is

@@ -102,7 +102,7 @@ fn queued(facts: &Facts, current: &CurrentRun) -> Option<String> {
     let queue = queue_of(&current.api_version, &current.kind).filter(|_| standing.is_queued())?;
     let sign = queue.sign;
     Some(format!(
-        "{QUEUED} ({sign}), and does not work before it is let go; a timeout counts from then on"
+        "{QUEUED} ({sign}), and begins when the queue releases it; a timeout counts from then on"
     ))
 }
 
@@ -113,10 +113,10 @@ fn end_of_stopped(facts: &Facts, current: &CurrentRun) -> &'static str {
     let standing = facts.standing(uid).unwrap_or_default();
     let is_deleted = is_deleted_to_stop(facts, uid);
     match (standing.is_queued(), standing.heeds_stop) {
-        (true, _) if is_deleted => "is queued, and is deleted a minute after that",
+        (true, _) if is_deleted => "is queued, so the controller deletes it a minute later",
         (true, _) => "is queued, and has not ended yet",
         (false, false) if is_deleted => {
-            "does not heed that as it stands, and is deleted a minute after that"
+            "cannot stop in its present state, so the controller deletes it a minute later"
         }
         (false, _) => "has not ended yet",
     }
@@ -125,16 +125,16 @@ fn end_of_stopped(facts: &Facts, current: &CurrentRun) -> &'static str {
 fn stopping(stop: &Stop, end: &str) -> String {
     match stop.reason {
         StopReason::TimedOut => format!(
-            "it has worked for longer than its timeout, was told to stop at {}, and {end}",
+            "it has exceeded its timeout, was asked to stop at {}, and {end}",
             stop.at.0
         ),
         StopReason::Replaced => format!(
-            "it was told to stop for a later run at {}, and {end}",
+            "it was asked to stop for a later run at {}, and {end}",
             stop.at.0
         ),
         StopReason::Withdrawn | StopReason::Cancelled | StopReason::Other(_) => {
             format!(
-                "it was told to stop ({}), and {end}",
+                "it was asked to stop ({}), and {end}",
                 plain(stop.reason.as_str())
             )
         }

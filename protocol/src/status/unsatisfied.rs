@@ -46,7 +46,7 @@ pub(super) fn unsatisfied(facts: &Facts, ledger: &Ledger) -> Option<ReconcileErr
         .is_none_or(|from| from.sequence < current.sequence);
     (gone && missed).then(|| {
         let why = "the run was deleted before its outputs could be read";
-        let cure = "let finished runs be there for a while; `cartouche rerun` runs it again";
+        let cure = "keep finished runs for a while; `cartouche rerun` runs it again";
         let what = "it was deleted before they could be read";
         let fault = Fault::new(what, Some(cure.to_owned()));
         waiting(facts, current, why, vec![fault])

@@ -125,8 +125,8 @@ fn what_a_patch_may_not_set_is_told_at_once_and_by_path() {
         ),
         [
             "patches[1]: another patch is of this kind: put both into one".to_owned(),
-            "patches[1].patch.apiVersion: what a run is says its template".to_owned(),
-            "patches[1].patch.kind: what a run is says its template".to_owned(),
+            "patches[1].patch.apiVersion: only the template sets apiVersion and kind".to_owned(),
+            "patches[1].patch.kind: only the template sets apiVersion and kind".to_owned(),
             own("annotations['carto.run/x']"),
             cannot("finalizers"),
             cannot("generateName"),
@@ -136,7 +136,7 @@ fn what_a_patch_may_not_set_is_told_at_once_and_by_path() {
             cannot("namespace"),
             cannot("ownerReferences"),
             cannot("uid"),
-            "patches[1].patch.status: the status of a run is its controller's".to_owned(),
+            "patches[1].patch.status: only the controller of a run sets its status".to_owned(),
             "patches[2].patch.metadata: it is not an object".to_owned(),
         ]
     );
@@ -347,7 +347,7 @@ fn a_profile_knows_no_selected_object_and_nothing_that_changes_with_every_run() 
     assert!(
         problems[0]
             .message()
-            .contains("nothing of the selected object")
+            .contains("but not the selected object")
     );
 }
 

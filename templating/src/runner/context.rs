@@ -75,7 +75,7 @@ impl ContextParts {
                 Ok((_, open)) if !open.is_empty() => {
                     vec![wrong(
                         at,
-                        "it has to be known before the run is made: read runnable or selected",
+                        "it has to be known before the run is created: read runnable or selected",
                     )]
                 }
                 Ok((value, _)) => match check(&value) {

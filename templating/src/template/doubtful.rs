@@ -42,17 +42,17 @@ pub struct DoubtfulValue {
 pub enum Doubt {
     /// A number with one decimal in place of a version: YAML drops zeros at its end.
     #[error(
-        "is a number where a version stands, and YAML reads 1.10 as 1.1: write the version in quotes"
+        "is a number where a version belongs, and YAML reads 1.10 as 1.1: write the version in quotes"
     )]
     Number,
     /// A text that is a placeholder of another tool.
     #[error(
-        "gives ${{...}} or {{{{ ... }}}} as it stands, since Cartouche fills in no such name: if a tool should have done that, write the value"
+        "gives ${{...}} or {{{{ ... }}}} unchanged, since Cartouche fills in no such name: if another tool should have done that, write the value"
     )]
     Unfilled,
     /// A reference to a Secret inside a text.
     #[error(
-        "puts the name and key of a Secret into a text, and never its value: write valueFrom: {{secretKeyRef: $(...)$}}, or mount it"
+        "puts the name and key of a Secret into a text, and not its value: write valueFrom: {{secretKeyRef: $(...)$}}, or mount it"
     )]
     Reference,
 }

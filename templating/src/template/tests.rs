@@ -367,7 +367,7 @@ fn texts_that_look_like_tags_are_warned_of() {
         [
             "data['$(runnable.metadata.name)$']: tags in keys stay as they are",
             "data.a[0]: a tag is not closed and stays as it is: tags end with )$",
-            "data.c: $(params.x)$ is not read as a tag and stays as it is; write $('$')$( for its $( to say that it is text",
+            "data.c: $(params.x)$ is not read as a tag and stays as it is; if it is text, write $('$')$( instead of its $(",
         ]
     );
 }

@@ -127,8 +127,7 @@ async fn a_run_waits_for_a_yes_and_begins_with_exactly_it() -> Result<()> {
         Value::Null,
         "nothing is intended"
     );
-    let told =
-        "run 1 is due, and waits for a person to approve it; to do: `cartouche approve r -n ";
+    let told = "run 1 needs approval; to do: `cartouche approve r -n ";
     subject
         .says("Ready", "Unknown", "ApprovalRequired", told)
         .await?;

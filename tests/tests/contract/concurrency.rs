@@ -166,14 +166,14 @@ async fn replace_stops_the_run_before_and_waits_for_its_end() -> Result<()> {
     let world = world("replace").await?;
     let (subject, first) = replaced(&world).await?;
     subject
-        .event("Normal", "RunStopped", "makes way for a later run")
+        .event("Normal", "RunStopped", "is replaced by a later run")
         .await?;
     subject
         .says(
             "Ready",
             "Unknown",
             "RunAtWork",
-            "was told to stop, and has not ended",
+            "was asked to stop, and has not ended",
         )
         .await?;
     subject.stays_at(1).await?;

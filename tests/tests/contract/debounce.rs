@@ -30,7 +30,7 @@ async fn of_changes_that_follow_each_other_the_last_one_runs() -> Result<()> {
         .says("Ready", "Unknown", "Debouncing", "stayed the same for 4s")
         .await?;
     subject
-        .says("Reconciling", "True", "Debouncing", "a run is due")
+        .says("Reconciling", "True", "Debouncing", "the next run begins")
         .await?;
     let first = subject.run(1).await?;
     world.play(&first, answered("first")).await?;

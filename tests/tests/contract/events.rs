@@ -171,7 +171,7 @@ async fn values_that_hardly_mean_what_their_author_meant_are_a_warning() -> Resu
     let event = subject.event("Warning", "DoubtfulValue", "").await?;
     let message = text(&event["message"]);
     for said in [
-        "$(runnable.spec.inputs.version)$ is a number where a version stands",
+        "$(runnable.spec.inputs.version)$ is a number where a version belongs",
         "$(runnable.spec.inputs.tag)$ gives ${...}",
         "$(runnable.spec.inputs.pin)$ puts the name and key of a Secret into a text",
     ] {

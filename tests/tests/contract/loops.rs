@@ -34,7 +34,7 @@ async fn a_run_that_changes_what_is_selected_is_slowed_until_the_runnable_is_cha
     }
     let said = subject.fails("RunawayDetected", "").await?;
     assert!(
-        said.starts_with(&format!("{RUNS} runs were made without a change")),
+        said.starts_with(&format!("{RUNS} runs were created without a change")),
         "{said}"
     );
     subject.stays_at(RUNS).await?;
@@ -73,7 +73,7 @@ fn from_runnable(name: &str) -> Value {
 
 async fn is_slowed(subject: &Subject, runs: usize) -> Result<()> {
     let said = subject.fails("RunawayDetected", "").await?;
-    let begin = format!("{runs} runs were made without a change");
+    let begin = format!("{runs} runs were created without a change");
     assert!(said.starts_with(&begin), "{said}");
     subject.stays_at(runs).await
 }

@@ -100,7 +100,7 @@ async fn what_says_that_it_is_not_ready_is_waited_for_once_a_run_is_due() -> Res
         "Ready",
         "Unknown",
         "DependencyNotReady",
-        "says that it is not ready",
+        "reports that it is not ready",
     )
     .await?;
     r.stays_at(1).await?;
@@ -155,7 +155,7 @@ async fn a_path_with_nothing_there_is_waited_for_and_one_that_is_none_is_told() 
     )
     .await?;
     for (path, said) in [
-        (".status[", "has the path \".status[\", which is none"),
+        (".status[", "has the path \".status[\", which is not valid"),
         (".status.artifact.*", "too many results for the query"),
     ] {
         r.edit(|it| it["spec"]["inputsFrom"][0]["objectRef"]["path"] = json!(path))

@@ -280,9 +280,9 @@ async fn what_fails_for_all_is_not_accepted_and_a_context_without_a_timeout_is_w
     let said = (status.as_str(), reason.as_str());
     assert_eq!(said, ("True", "AcceptedWithWarnings"), "{message}");
     for part in [
-        "runner.context: without a timeout the context says 0s",
+        "runner.context: without a timeout the context has 0s",
         "Capact's Manager for Go",
-        "they fail at once",
+        "and fail immediately",
     ] {
         ensure!(message.contains(part), "{message}");
     }

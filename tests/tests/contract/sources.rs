@@ -182,7 +182,10 @@ async fn what_cannot_be_used_is_told_and_ends_with_its_correction() -> Result<()
     parsed["configMapKeyRef"]["as"] = json!("JSON");
     let subject = sourced(&world, json!([parsed])).await?;
     let said = subject
-        .fails("SourceError", "key small of ConfigMap sizes: it is no JSON")
+        .fails(
+            "SourceError",
+            "key small of ConfigMap sizes: it is not valid JSON",
+        )
         .await?;
     ensure!(!said.contains("not json"), "{said}");
     size(&world, "[1]").await?;

@@ -226,7 +226,7 @@ async fn a_sidecar_that_keeps_a_job_alive_is_named() -> Result<()> {
 #[tokio::test]
 async fn a_job_whose_pods_fail_says_so_after_the_first_one_and_warns_once() -> Result<()> {
     let (_world, subject) = playing("failing", "fail", &["main"]).await?;
-    let said = "1 pod has failed, and the run goes on until more than 6 have; the last: container main of pod ";
+    let said = "1 pod has failed, and the run continues until more than 6 have; the last: container main of pod ";
     subject
         .says("Reconciling", "True", "PodFailed", said)
         .await?;

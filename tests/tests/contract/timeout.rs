@@ -1,4 +1,4 @@
-//! Runs that work for longer than their timeout.
+//! Runs that exceed their timeout.
 
 use std::time::Duration;
 
@@ -62,9 +62,9 @@ async fn a_run_that_works_for_too_long_is_stopped_as_its_template_says() -> Resu
     let run = told(&subject, 1).await?;
     assert_eq!(run["spec"]["foo"], 1, "nothing else is changed");
     subject
-        .event("Normal", "RunStopped", "longer than its timeout")
+        .event("Normal", "RunStopped", "has exceeded its timeout")
         .await?;
-    let said = "it has worked for longer than its timeout, was told to stop at 20";
+    let said = "it has exceeded its timeout, was asked to stop at 20";
     subject
         .says("Ready", "Unknown", "RunInProgress", said)
         .await?;
@@ -227,7 +227,7 @@ async fn where_nobody_knows_how_a_kind_is_stopped_that_is_said() -> Result<()> {
             "RunTemplateReady",
             "False",
             "StopFailed",
-            "it is not known how its kind is stopped: it is still at work; to do: give the template a spec.stop",
+            "Cartouche does not know how to stop its kind: it is still running; to do: add spec.stop to the template",
         )
         .await?;
     // The template learns the way to stop.
@@ -309,7 +309,7 @@ async fn a_stop_costs_one_write_and_one_request() -> Result<()> {
     let subject = limited(&world, "2s").await?;
     let run = told(&subject, 1).await?;
     subject
-        .event("Normal", "RunStopped", "longer than its timeout")
+        .event("Normal", "RunStopped", "has exceeded its timeout")
         .await?;
     let count = |verb: &str, resource: &str| -> Result<usize> {
         let events = audit.in_namespace(&world.namespace)?;

@@ -1,4 +1,4 @@
-//! Runs that work for longer than their timeout, while controllers die or are two.
+//! Runs that exceed their timeout, while controllers die or are two.
 
 use std::time::Duration;
 

@@ -111,7 +111,7 @@ async fn without_the_right_to_list_pods_a_failed_job_says_which_right_would_tell
     let it = scene.ready("False").await?;
     let wanted = format!(
         "Job failed (BackoffLimitExceeded): Job has reached the specified backoff limit; \
-         its pods would tell why, if ServiceAccount {}/default might list pods",
+         its pods may show why, but ServiceAccount {}/default may not list pods",
         scene.namespace
     );
     assert_eq!(it.message("Ready"), wanted);

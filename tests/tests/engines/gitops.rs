@@ -142,7 +142,7 @@ async fn gitops_tools_see_a_run_that_waits_for_a_person_as_neither_done_nor_fail
         let inputs = json!({ "inputs": { "outcome": outcome } });
         tools.change(inputs).await?;
         let message = tools.soon("InProgress", "Suspended").await?;
-        assert!(message.contains("waits for a person"), "{message}");
+        assert!(message.contains("needs approval"), "{message}");
         assert!(tools.wait("1s").await.is_err());
         let runnable = tools.runnable().await?;
         let approval = &runnable["status"]["pending"]["approval"];
@@ -236,7 +236,10 @@ async fn gitops_tools_see_the_second_link_of_a_chain_as_work_while_the_first_one
         .await?;
     tools.at_work().await?;
     let message = both_say(("InProgress", "Progressing")).await?;
-    assert!(message.contains("a change is on its way"), "{message}");
+    assert!(
+        message.contains("a Runnable upstream is about to change"),
+        "{message}"
+    );
     tools.let_succeed().await?;
     both_say(("Current", "Healthy")).await.map(drop)
 }

@@ -224,7 +224,7 @@ async fn one_that_is_let_go_before_its_deletion_ends_in_its_own_way() -> Result<
         .await?;
     let said = text(&condition(&it, "Ready")["message"]).to_owned();
     ensure!(
-        said.contains("is queued, and is deleted a minute after that"),
+        said.contains("is queued, so the controller deletes it a minute later"),
         "{said}"
     );
     admit(&scene, &job).await?;

@@ -140,10 +140,10 @@ impl<'a> Decoder<'a> {
             Resolved::Large(integer) => number::stored(integer as f64).unwrap_or_default(),
             Resolved::Float(float) => number::stored(float).ok_or_else(|| {
                 refuse(format!(
-                    "kubectl refuses the number {}: JSON has none like it",
+                    "kubectl refuses the number {}: JSON has no such number",
                     scalar.text
                 ))
-                .help("put it in quotes, if it is a text")
+                .help("put it in quotes, if it is a string")
             })?,
             Resolved::Text(text) => Value::String(text),
         };

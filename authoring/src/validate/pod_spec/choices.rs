@@ -101,7 +101,7 @@ fn with_value(toleration: &Part<'_>) -> Option<Fault> {
         .filter(|it| !it.value.is_null() && it.value.as_str() != Some(""))?;
     (toleration.text_of("operator") == Some("Exists")).then(|| {
         let message = "a toleration with the operator Exists has no value".to_owned();
-        let help = "take value out, or write operator: Equal".to_owned();
+        let help = "remove value, or write operator: Equal".to_owned();
         Fault::refused(&value, message, "the API server refuses this", help)
     })
 }

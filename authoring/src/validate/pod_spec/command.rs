@@ -41,7 +41,7 @@ pub(super) fn check(container: &Part<'_>) -> Option<Fault> {
     let text = word.text()?;
     let message = format!("{base} gets '{text}' as an argument: no shell reads it");
     let help =
-        "let a shell run it: command: [sh, -c, \"...\"], with all of it in one text".to_owned();
+        "run it in a shell: command: [sh, -c, \"...\"], with all of it in one string".to_owned();
     Some(Fault::surprise(word, message, "this is only a text", help))
 }
 
@@ -70,7 +70,7 @@ fn several_words(container: &Part<'_>, program: &Part<'_>, name: &str) -> Option
         format!("write it as a list: command: {list}")
     } else if name.contains(OF_A_SHELL) {
         let list = listed(&["sh", "-c", name]);
-        format!("let a shell read it: command: {list}")
+        format!("run it in a shell: command: {list}")
     } else {
         format!("write each word by itself: command: {}", listed(&words))
     };
@@ -121,7 +121,7 @@ fn of_a_shell(shell: &str, given: &[&Part<'_>]) -> Option<Fault> {
         let help = format!("write -c before it: {list}");
         let is_script = words.is_empty() && script.contains(char::is_whitespace) && !is_path;
         return is_script
-            .then(|| Fault::surprise(given[at], message, "this is no file of a script", help));
+            .then(|| Fault::surprise(given[at], message, "this is not a script file", help));
     }
     let reads_words = script.contains(['$', '\n'])
         || [". ", "source "]
@@ -140,7 +140,7 @@ fn of_a_shell(shell: &str, given: &[&Part<'_>]) -> Option<Fault> {
         texts[at..].join(" ")
     };
     let message = format!(
-        "{shell} -c runs '{}' alone: what stands behind it is only $0, $1 and so on to that script",
+        "{shell} -c runs only '{}': the next arguments are $0, $1 and so on of that script",
         in_short(script)
     );
     let help = format!("write all of it in one text: {}", json!(in_short(&joined)));
@@ -192,7 +192,7 @@ fn in_container(container: &Part<'_>) -> Vec<Fault> {
                 continue;
             };
             let message = format!(
-                "{} has no variable {name} in env, so $({name}) stays as it is",
+                "{} has no variable {name} in env, so $({name}) is not replaced",
                 container.container()
             );
             let help = format!("did you mean $({meant})?");

@@ -30,7 +30,7 @@ pub(super) fn check(container: &Part<'_>) -> Vec<Fault> {
                 "{} has the variable {name} twice: the last one counts",
                 container.container()
             );
-            let help = "take one of the two out".to_owned();
+            let help = "remove one of the two".to_owned();
             let place = variable.or_self("name");
             faults.push(Fault::surprise(
                 &place,
@@ -95,10 +95,10 @@ fn sources(variable: &Part<'_>, name: &str) -> Option<Fault> {
     }
     let (what, help) = match members.len() {
         0 => (
-            "comes from nowhere",
-            "say in valueFrom where it comes from: configMapKeyRef, secretKeyRef or fieldRef",
+            "has no source",
+            "name its source in valueFrom: configMapKeyRef, secretKeyRef or fieldRef",
         ),
-        _ => ("comes from several places", "keep one member of valueFrom"),
+        _ => ("has several sources", "keep one member of valueFrom"),
     };
     let message = format!("the variable {name} {what}");
     Some(Fault::refused(

@@ -12,7 +12,7 @@ pub(super) fn check(container: &Part<'_>) -> Vec<Fault> {
     let Some((why, help)) = wrong(text) else {
         return Vec::new();
     };
-    let message = format!("no image is called '{text}': {why}");
+    let message = format!("'{text}' is not a valid image: {why}");
     vec![Fault::refused(
         &image,
         message,
@@ -25,7 +25,7 @@ pub(super) fn check(container: &Part<'_>) -> Vec<Fault> {
 fn wrong(image: &str) -> Option<(&'static str, String)> {
     for scheme in ["https://", "http://", "docker://", "oci://"] {
         if let Some(rest) = image.strip_prefix(scheme) {
-            return Some(("it is no URL", format!("leave {scheme} out: {rest}")));
+            return Some(("it must not be a URL", format!("remove {scheme}: {rest}")));
         }
     }
     if image.contains(char::is_whitespace) {
@@ -33,7 +33,7 @@ fn wrong(image: &str) -> Option<(&'static str, String)> {
         return Some(("it has a blank", format!("write {meant}")));
     }
     if image.ends_with(':') {
-        let help = format!("write the tag behind it, such as {image}1.0, or leave the colon out");
+        let help = format!("add the tag, such as {image}1.0, or remove the colon");
         return Some(("its tag is empty", help));
     }
     let path = path_of(image);
@@ -79,14 +79,11 @@ mod tests {
             assert!(wrong(image).is_none(), "{image}");
         }
         for (image, help) in [
-            ("https://ghcr.io/a/b:1", "leave https:// out: ghcr.io/a/b:1"),
+            ("https://ghcr.io/a/b:1", "remove https://: ghcr.io/a/b:1"),
             ("ghcr.io/Acme/App:1.0-RC", "write ghcr.io/acme/app:1.0-RC"),
             ("Acme/App:1.0-RC", "write acme/app:1.0-RC"),
             ("busybox :1", "write busybox:1"),
-            (
-                "a/b:",
-                "write the tag behind it, such as a/b:1.0, or leave the colon out",
-            ),
+            ("a/b:", "add the tag, such as a/b:1.0, or remove the colon"),
         ] {
             assert_eq!(wrong(image).unwrap().1, help, "{image}");
         }

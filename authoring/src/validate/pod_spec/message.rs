@@ -30,10 +30,10 @@ pub(super) fn check(container: &Part<'_>) -> Vec<Fault> {
         return Vec::new();
     }
     let message = format!(
-        "{} writes to {DEFAULT}, and its termination message is read from {moved}: it says nothing, and gives no outputs",
+        "{} writes to {DEFAULT}, and its termination message is read from {moved}: that message is empty, and gives no outputs",
         container.container()
     );
-    let help = "take terminationMessagePath out, or write to that file".to_owned();
+    let help = "remove terminationMessagePath, or write to that file".to_owned();
     vec![Fault::surprise(
         &path,
         message,

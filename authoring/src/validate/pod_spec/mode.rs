@@ -43,5 +43,10 @@ fn too_great(mode: &Part<'_>) -> Option<Fault> {
     let message = format!(
         "{number} is read as a decimal number, and a file mode is at most {MOST} (octal 0777)"
     );
-    Some(Fault::refused(mode, message, "this is no file mode", help))
+    Some(Fault::refused(
+        mode,
+        message,
+        "this is not a file mode",
+        help,
+    ))
 }

@@ -164,7 +164,7 @@ impl<'a> Files<'a> {
             return None;
         }
         let message = format!(
-            "there is no {kind} '{name}' among these files: a pod that names it does not begin without it"
+            "there is no {kind} '{name}' among these files: a pod that names it does not start without it"
         );
         let help = format!("did you mean '{meant}'?");
         let label = "not among these files";
@@ -210,7 +210,7 @@ fn misspelt_keys(reference: &Reference<'_>, named: &[&Document], name: &str) -> 
         let key = part.text().filter(|key| !known.contains(key))?;
         let meant = suggestion::slip(key, known.iter().copied())?;
         let message = format!(
-            "{kind} {name} has no key '{key}' in its file: a pod that reads it does not begin"
+            "{kind} {name} has no key '{key}' in its file: a pod that reads it does not start"
         );
         let help = format!("did you mean '{meant}'?");
         Some(Fault::surprise(part, message, "no such key", help))

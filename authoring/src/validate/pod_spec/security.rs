@@ -43,9 +43,9 @@ fn as_root(
     }
     let whose = container.container();
     let message = format!(
-        "{whose} is to run as user 0, which is root, and runAsNonRoot forbids that: it never starts"
+        "{whose} would run as user 0, which is root, and runAsNonRoot forbids that: it never starts"
     );
-    let help = "give runAsUser another number, such as 1000, or take runAsNonRoot out";
+    let help = "give runAsUser another number, such as 1000, or remove runAsNonRoot";
     let fault = Fault::refused(&user, message, "this is root", help.to_owned());
     Some(fault.with(&non_root))
 }
@@ -59,7 +59,7 @@ fn escalation(container: &Part<'_>, own: &Part<'_>) -> Option<Fault> {
         "{} is privileged, and allowPrivilegeEscalation is false: the API server refuses both together",
         container.container()
     );
-    let help = "take one of the two out: without privileged it is the safer one";
+    let help = "remove one of the two: without privileged it is the safer one";
     let place = own.or_self("allowPrivilegeEscalation");
     Some(Fault::refused(
         &place,

@@ -63,7 +63,7 @@ pub(super) fn check(pod: &Pod<'_>) -> Vec<Fault> {
         };
         if let Some(first) = seen.insert(name, volume) {
             let message = format!("the pod has two volumes '{name}'");
-            let help = "give one of them another name, or take one out";
+            let help = "rename or remove one of them";
             faults.push(twice((first, volume), "name", message, help));
         }
         faults.extend(two_sources(volume, name));
@@ -193,7 +193,7 @@ fn cure(name: &str, meant: Option<&str>, to: &str) -> String {
     match meant {
         Some(meant) => format!("did you mean '{meant}'?"),
         None => format!(
-            "add it under {to}: - {{name: {name}, emptyDir: {{}}}}, with what it is to hold in the place of emptyDir"
+            "add it under {to}: - {{name: {name}, emptyDir: {{}}}}, with the real source in the place of emptyDir"
         ),
     }
 }

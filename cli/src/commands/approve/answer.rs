@@ -42,7 +42,7 @@ impl Answer {
     }
 
     pub(super) fn already(namespace: &str, runnable: &Runnable, approval: &Approval) -> Self {
-        Self::of(namespace, runnable, approval, "was approved already").with(true, GOOD)
+        Self::of(namespace, runnable, approval, "is already approved").with(true, GOOD)
     }
 
     pub(super) fn tried(namespace: &str, runnable: &Runnable, approval: &Approval) -> Self {
@@ -54,7 +54,7 @@ impl Answer {
     pub(super) fn rejected(namespace: &str, runnable: &Runnable, approval: &Approval) -> Self {
         Self {
             rejected: true,
-            ..Self::of(namespace, runnable, approval, "is refused")
+            ..Self::of(namespace, runnable, approval, "is rejected")
         }
     }
 
@@ -64,7 +64,7 @@ impl Answer {
         runnable: &Runnable,
         approval: &Approval,
     ) -> Self {
-        let text = "would be refused (dry run: nothing was changed)";
+        let text = "would be rejected (dry run: nothing was changed)";
         Self::of(namespace, runnable, approval, text)
     }
 

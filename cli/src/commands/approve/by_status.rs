@@ -58,7 +58,7 @@ fn shown(
     }
     let _ = writeln!(
         out,
-        "not verified: what waits, as the status says, is {approval}, and the run is not shown, since {}",
+        "not verified: by the status, {approval} waits for approval; the run is not shown: {}",
         in_one_line(why)
     );
     Ok(out)

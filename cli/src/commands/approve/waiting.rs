@@ -84,7 +84,7 @@ fn hash_of<'a>(prospect: &'a Prospect, asked: Option<&Approval>) -> Result<&'a s
     }
     let forms = [HASH_VERSION, MADE_HASH_VERSION];
     if asked.is_some_and(|asked| !forms.iter().any(|form| asked.starts_with(form))) {
-        let why = "the controller asks in a form that this release of the command does not know";
+        let why = "the controller asks for an approval in a form that this release of the command does not know";
         return Err(why.to_owned());
     }
     Ok(&prospect.run.approvable)
@@ -99,12 +99,12 @@ fn of_rendered(
     let name = runnable.name_any();
     if runnable.metadata.deletion_timestamp.is_some() {
         return Ok(nothing(&format!(
-            "{name} is being deleted, and no run is made any more"
+            "{name} is being deleted, so no more runs are made"
         )));
     }
     if policy == ApprovalPolicy::Automatic {
         return Ok(nothing(&format!(
-            "runs of {name} wait for nobody, since neither it nor its template has spec.approval: Manual"
+            "runs of {name} need no approval: neither it nor its template has spec.approval: Manual"
         )));
     }
     let (due, hash) = match rendered {
@@ -122,17 +122,17 @@ fn of_rendered(
         (Due::Nothing(present), Some(asked)) if asked > present => asked,
         (Due::Pending(present), _) => {
             return Ok(nothing(&format!(
-                "run {present} of {name} is to be made already"
+                "run {present} of {name} is already about to be created"
             )));
         }
         (Due::Nothing(present), _) => {
             return Ok(nothing(&format!(
-                "run {present} of {name} is of what is rendered now"
+                "run {present} of {name} matches the rendered object"
             )));
         }
         (Due::OtherHash(present), _) => bail!(
-            "whether run {present} of {name} is of what is rendered now is found out by the controller: nothing is approved\n\
-             hint: wait a moment, and look again: `{}`",
+            "the controller has yet to find out if run {present} of {name} matches the rendered object: nothing is approved\n\
+             hint: wait a moment, then repeat `{}`",
             place.command(&format!("approve {name}"))
         ),
     };
@@ -158,13 +158,13 @@ fn of_status(runnable: &Runnable, place: &Place) -> anyhow::Result<Waiting> {
     let said = said_by_controller(runnable);
     if is_observed(runnable) {
         return Ok(nothing(&format!(
-            "{name} asks nobody by its status, {said}"
+            "by its status, {name} does not wait for approval: {said}"
         )));
     }
     let again = place.command(&format!("approve {name} --unverified"));
     bail!(
-        "what waits is asked of the controller, {said}: nothing is approved\n\
-         hint: wait a moment, and look again: `{again}`"
+        "{said}: nothing is approved\n\
+         hint: wait a moment, then repeat `{again}`"
     )
 }
 
@@ -177,7 +177,7 @@ fn of_wanted(runnable: &Runnable, wanted: Approval, place: &Place) -> anyhow::Re
     if runnable.spec.suspend == Some(true) {
         let resume = place.command(&format!("resume {name}"));
         return Ok(nothing(&format!(
-            "{name} is suspended, and waits for a person once it is resumed (`{resume}`)"
+            "{name} is suspended: its run waits for approval once you resume it (`{resume}`)"
         )));
     }
     is_asked_for(runnable, &wanted, place)?;
@@ -189,8 +189,8 @@ fn unknown(untold: &str, name: &str, place: &Place) -> anyhow::Error {
     let diff = place.command(&format!("diff {name}"));
     let unverified = place.command(&format!("approve {name} --unverified"));
     anyhow!(
-        "{untold}; whether what you would see is what waits cannot be told: nothing is approved\n\
-         hint: `{diff}` shows it; whoever may read all of it can approve it, and `{unverified}` approves what the status asks about"
+        "{untold}; the run that waits may differ from what you would see: nothing is approved\n\
+         hint: `{diff}` shows it; let a user approve who may read all of it, or approve the run in the status with `{unverified}`"
     )
 }
 
@@ -206,7 +206,7 @@ fn asked_in_known_form(runnable: &Runnable) -> anyhow::Result<Option<Approval>> 
     };
     let read = Approval::of(asked).ok_or_else(|| {
         anyhow!(
-            "the status of {} asks a person in a form that this release of the command does not know, {}: nothing is written\n\
+            "the status of {} asks for an approval in a form that this release of the command does not know, {}: nothing is written\n\
              hint: use a newer release of cartouche",
             runnable.name_any(),
             in_one_line(asked)
@@ -225,7 +225,7 @@ pub(super) fn waits_now(runnable: &Runnable) -> anyhow::Result<Approval> {
     let asked = asked_in_known_form(runnable)?;
     asked.ok_or_else(|| {
         let (name, said) = (runnable.name_any(), said_by_controller(runnable));
-        anyhow!("no run of {name} waits for a person, by the word of the controller, {said}: nothing is refused")
+        anyhow!("no run of {name} waits for approval: {said}: nothing is rejected")
     })
 }
 
@@ -250,13 +250,13 @@ pub(super) fn is_asked_for(
     match asked_for(runnable) {
         Some(asked) if asked == approval.to_string() => Ok(()),
         Some(asked) => Err(anyhow!(
-            "{approval} is not the run of {name} that waits, as its status says, which is {}: nothing is approved\n\
-             hint: something has just changed, or the controller has yet to see it: wait a moment, and look again: `{again}`",
+            "{approval} is not the run of {name} that waits by its status, which is {}: nothing is approved\n\
+             hint: something has just changed, or the controller has yet to see it: wait a moment, then repeat `{again}`",
             in_one_line(asked)
         )),
         None => Err(anyhow!(
-            "{approval} is not asked for by the controller, {}: nothing is approved\n\
-             hint: wait a moment, and look again: `{again}`; `{why}` says what else keeps it",
+            "the controller does not ask for the approval {approval}: {}: nothing is approved\n\
+             hint: wait a moment, then repeat `{again}`; `{why}` shows what else blocks the run",
             said_by_controller(runnable)
         )),
     }
@@ -266,10 +266,10 @@ pub(super) fn is_asked_for(
 fn said_by_controller(runnable: &Runnable) -> String {
     if is_observed(runnable) {
         let (ready, reason) = ready(runnable);
-        in_one_line(&format!("which says that Ready is {ready} ({reason})"))
+        in_one_line(&format!("Ready is {ready} ({reason})"))
     } else {
         let name = runnable.name_any();
-        format!("which has not observed the last change of {name} yet")
+        format!("the controller has not observed the last change of {name} yet")
     }
 }
 

@@ -44,7 +44,7 @@ pub(super) async fn reject(
     if given == Some(&rejection.approval) {
         annotations[APPROVED_ANNOTATION] = Value::Null;
     }
-    let what = format!("refusing run {} of", approval.sequence);
+    let what = format!("rejecting run {} of", approval.sequence);
     write(runnable, &annotations, &what, cluster).await
 }
 
@@ -57,7 +57,7 @@ async fn write(
     let (api, name): (Api<Runnable>, _) = (cluster.api(), runnable.name_any());
     let Some(version) = runnable.resource_version() else {
         bail!(
-            "Runnable {name} has no resourceVersion: whether it changes meanwhile cannot be told"
+            "Runnable {name} has no resourceVersion, so the command would not notice a change in the meantime"
         );
     };
     let patch = Patch::Merge(json!({ "metadata": {
@@ -86,17 +86,17 @@ fn refusal(what: &str, status: &Status, name: &str, place: &Place) -> anyhow::Er
     if status.code == 409 {
         let again = place.command(&format!("approve {name}"));
         return anyhow!(
-            "{name} was changed while you looked at it: nothing is approved\nhint: look again: `{again}`"
+            "{name} has changed in the meantime: nothing is approved\nhint: repeat `{again}`"
         );
     }
     if said.contains(RIGHT) {
         return anyhow!(
-            "{what}: {said}\nhint: ask for the right `update` on `{RIGHT}` in this namespace; who has it may approve"
+            "{what}: {said}\nhint: ask for the permission `update` on `{RIGHT}` in this namespace, which lets you approve"
         );
     }
     if said.contains(" cannot patch ") {
         return anyhow!(
-            "{what}: {said}\nhint: ask for the right `patch` on `runnables`, and for `update` on `{RIGHT}`, in this namespace"
+            "{what}: {said}\nhint: ask for the permissions `patch` on `runnables` and `update` on `{RIGHT}` in this namespace"
         );
     }
     anyhow!("{what}: {said}")
@@ -122,14 +122,14 @@ mod tests {
             let told = told(code, denied);
             assert!(told.contains("bob may not"), "{told}");
             assert!(
-                told.contains("\nhint: ask for the right `update` on `runnables/approval`"),
+                told.contains("\nhint: ask for the permission `update` on `runnables/approval`"),
                 "{told}"
             );
         }
         let forbidden = "runnables.carto.run \"hello\" is forbidden: User \"bob\" cannot patch resource \"runnables\" in API group \"carto.run\" in the namespace \"shop\"";
         let told = told(403, forbidden);
         assert!(
-            told.contains("`patch` on `runnables`, and for `update` on `runnables/approval`"),
+            told.contains("`patch` on `runnables` and `update` on `runnables/approval`"),
             "{told}"
         );
     }
@@ -142,8 +142,8 @@ mod tests {
         );
         assert_eq!(
             told,
-            "hello was changed while you looked at it: nothing is approved\n\
-             hint: look again: `cartouche approve hello -n shop`"
+            "hello has changed in the meantime: nothing is approved\n\
+             hint: repeat `cartouche approve hello -n shop`"
         );
     }
 

@@ -71,8 +71,8 @@ fn an_earlier_run_that_is_at_work_is_named_and_stopped_by_its_number() {
         Plan::Nothing(text) => text,
         Plan::Impossible(error) => error.to_string(),
     };
-    let present = "run 3 of hello has ended already: Succeeded";
-    let other = "; run 2 is still at work: `cartouche cancel hello --run 2` stops it";
+    let present = "run 3 of hello has already ended: Succeeded";
+    let other = "; run 2 is still running: `cartouche cancel hello --run 2` stops it";
     assert_eq!(said(None), format!("{present}{other}\n"));
     assert_eq!(said(Some(3)), format!("{present}\n"));
     assert_eq!(said(Some(2)), "due");
@@ -168,7 +168,7 @@ fn a_run_is_stopped_as_its_template_says_and_else_in_the_way_of_its_kind() {
     assert_eq!(way(job, &unreadable, true), deadline);
     let unknown = way(build, &making(build, Value::Null), true);
     assert!(
-        unknown.contains("hint: give the template a spec.stop"),
+        unknown.contains("hint: set spec.stop in the template"),
         "{unknown}"
     );
     let unread = way(build, &making(build, paused), false);
@@ -204,7 +204,7 @@ fn of_a_run_that_does_not_heed_its_stop_it_is_said_who_deletes_it() {
     assert_eq!(left(&queued, Some(StopRequest::Delete)), "");
     assert_eq!(left(&json!({}), None), "");
     let elsewhere = json!({ "managedBy": "kueue.x-k8s.io/multikueue" });
-    assert!(left(&elsewhere, None).contains("does not heed that"));
+    assert!(left(&elsewhere, None).contains("ignores that in its present state"));
     // The template knows how to stop that kind.
     let patch = StopRequest::Patch(json!({ "paused": true }).as_object().unwrap().clone());
     assert_eq!(left(&elsewhere, Some(patch.clone())), "");

@@ -200,7 +200,7 @@ fn profile_of(object: &Value) -> Option<String> {
 /// Returns a sentence about the profiles of the last run and of the next one.
 fn moved(last: Option<&str>, now: Option<&str>) -> String {
     let (last, now) = (last.unwrap_or(NO_PROFILE), now.unwrap_or(NO_PROFILE));
-    format!("it was made with {last}, and the next one will be with {now}")
+    format!("it used {last}, and the next run will use {now}")
 }
 
 /// Returns true if no run is to come.
@@ -216,19 +216,19 @@ fn notes(prospect: &Prospect, last: &Last, served: bool) -> Vec<String> {
         }
         Last::None { .. } => notes.push("there was no run yet".to_owned()),
         Last::Refused { name, .. } => notes.push(format!(
-            "the last run, {name}, was refused and never made: all of the run is shown"
+            "the last run, {name}, was refused and never created: all of the run is shown"
         )),
         Last::BeingMade { name, .. } => notes.push(format!(
             "the last run, {name}, is being made: all of the run is shown"
         )),
         Last::Gone { name, ended } => {
             let when = if *ended {
-                "since it ended, by its time to live or by a delete"
+                "after its end, by its TTL or by a delete"
             } else {
-                "before it had ended"
+                "before its end"
             };
             notes.push(format!(
-                "the object of the last run, {name}, is gone {when}: only hashes can be compared"
+                "the object of the last run, {name}, was removed {when}: only hashes can be compared"
             ));
         }
         Last::Known(_) if !served && prospect.is_new() => notes.push(
@@ -239,7 +239,7 @@ fn notes(prospect: &Prospect, last: &Last, served: bool) -> Vec<String> {
     }
     notes.extend(prospect.newer.as_ref().map(|newer| {
         let what = in_one_line(Told::of(&newer.message).what);
-        format!("{what}; what becomes of it, a newer release decides")
+        format!("{what}; the newer release decides about the run")
     }));
     if let Last::Known(found) = last
         && !(found.changes.is_empty() && is_same(prospect))
@@ -250,7 +250,7 @@ fn notes(prospect: &Prospect, last: &Last, served: bool) -> Vec<String> {
     notes.extend(
         changed
             .iter()
-            .map(|it| format!("since the last run has changed: {}", in_one_line(it))),
+            .map(|it| format!("changed since the last run: {}", in_one_line(it))),
     );
     // If nothing is known of the pending change, the verdict says so.
     notes.extend(prospect.untold().filter(|_| prospect.due.is_some()));
@@ -259,7 +259,7 @@ fn notes(prospect: &Prospect, last: &Last, served: bool) -> Vec<String> {
     if !prospect.provisional.is_empty() {
         let read = prospect.provisional.join(" and ");
         notes.push(format!(
-            "the template reads {read}: on the cluster the hash is another"
+            "the template reads {read}, so the hash on the cluster differs"
         ));
     }
     notes
@@ -270,7 +270,7 @@ fn verdict(prospect: &Prospect, moved: Option<&str>) -> String {
     let hash = hash.map(|hash| format!(" ({hash})")).unwrap_or_default();
     match prospect.due {
         None => format!(
-            "{}: if it has, or if what is rendered differs, this would be run {}",
+            "{}: if so, or if the rendered object differs, this would be run {}",
             prospect.untold().unwrap_or_default(),
             prospect.sequence
         ),
@@ -278,7 +278,7 @@ fn verdict(prospect: &Prospect, moved: Option<&str>) -> String {
             format!("this would be run {next} once the Runnable is resumed{hash}")
         }
         Some(Due::New(next)) => format!("this would be run {next}{hash}"),
-        Some(Due::Pending(present)) => format!("run {present} is to be made of it{hash}"),
+        Some(Due::Pending(present)) => format!("run {present} will be created from it{hash}"),
         Some(Due::Nothing(present)) if let Some(moved) = moved => {
             format!("only the profile changed: no run. Run {present} is the same{hash}: {moved}")
         }
@@ -286,7 +286,7 @@ fn verdict(prospect: &Prospect, moved: Option<&str>) -> String {
             format!("nothing to run: run {present} is the same{hash}")
         }
         Some(Due::OtherHash(present)) => format!(
-            "whether run {present} is the same is found out by the controller: its hash was made in another way"
+            "the controller will find out if run {present} is the same: its hash has another form"
         ),
     }
 }

@@ -41,8 +41,7 @@ pub(super) fn text(all: &[Compared]) -> String {
     if left_out > 0 {
         let _ = writeln!(
             out,
-            "\nOf {left_out} more nothing is shown, because a comment holds no more than {MOST} bytes: \
-             `cartouche diff -f` shows all."
+            "\n{left_out} more are not shown, because a comment has at most {MOST} bytes: `cartouche diff -f` shows all."
         );
     }
     out
@@ -66,7 +65,7 @@ fn section(compared: &Compared) -> String {
                 format!("{error:#}\n")
             };
             format!(
-                "\n### {title}: it cannot be told\n\n{}",
+                "\n### {title}: unknown\n\n{}",
                 fenced("text", &bounded(&text))
             )
         }
@@ -191,7 +190,7 @@ mod tests {
 + spec: \"new\"
 ```
 
-### `demo/c`: it cannot be told
+### `demo/c`: unknown
 
 ```text
 there is no ClusterRunTemplate x
@@ -299,7 +298,7 @@ there is no ClusterRunTemplate x
                     "",
                     "**2 of 4 Runnables would run**",
                     "### : ",
-                    "### : it cannot be told",
+                    "### : unknown",
                     "- : ",
                 ]
                 .contains(&line)
@@ -331,7 +330,7 @@ there is no ClusterRunTemplate x
         assert!(text.len() <= MOST, "{}", text.len());
         assert!(text.contains("more lines\n```\n"));
         let shown = text.matches("\n### ").count();
-        let left_out = format!("\nOf {} more nothing is shown", 9 - shown);
+        let left_out = format!("\n{} more are not shown", 9 - shown);
         assert!(shown > 2 && text.contains(&left_out), "{shown} are shown");
     }
 

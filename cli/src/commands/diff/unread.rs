@@ -29,7 +29,7 @@ pub(super) async fn by_status(
         .command(&format!("diff {name} --template FILE"));
     let said = in_one_line(&said_by_status(&runnable));
     anyhow!(
-        "{what}; by its status {said}\n{to_do}\nhint: `{with_file}` takes the template from a file"
+        "{what}; by its status, {said}\n{to_do}\nhint: `{with_file}` takes the template from a file"
     )
 }
 
@@ -37,15 +37,18 @@ pub(super) async fn by_status(
 fn said_by_status(runnable: &Runnable) -> String {
     let status = runnable.status.as_ref();
     if status.is_none_or(|status| status.observed_generation != runnable.metadata.generation) {
-        return "its last change was not looked at yet".to_owned();
+        return "the controller has not observed its last change yet".to_owned();
     }
     if let Some(due) = pending::pending(runnable) {
-        return format!("run {} is due, and waits: {}", due.sequence, due.reason);
+        return format!("run {} is pending: {}", due.sequence, due.reason);
     }
     let runs = runs::runs(runnable);
     match runs.iter().find(|run| run.current) {
-        Some(run) => format!("no run waits, and run {} is {}", run.sequence, run.state),
-        None => "no run waits, and there was none yet".to_owned(),
+        Some(run) => format!(
+            "no run is pending, and run {} is {}",
+            run.sequence, run.state
+        ),
+        None => "no run is pending, and there was none yet".to_owned(),
     }
 }
 
@@ -70,19 +73,22 @@ mod tests {
         let waits = json!({ "observedGeneration": 2, "pending": {
             "sequence": 4, "inputHash": "v1:a", "reason": "ApprovalRequired", "since": "2026-01-01T00:00:00Z",
         } });
-        assert_eq!(said(&waits), "run 4 is due, and waits: ApprovalRequired");
+        assert_eq!(said(&waits), "run 4 is pending: ApprovalRequired");
         let none = json!({ "observedGeneration": 2 });
-        assert_eq!(said(&none), "no run waits, and there was none yet");
+        assert_eq!(said(&none), "no run is pending, and there was none yet");
         let run = json!({ "observedGeneration": 2, "currentRun": {
             "sequence": 3, "name": "hello-3", "inputHash": "v1:a", "apiVersion": "batch/v1", "kind": "Job",
             "phase": "Created", "uid": "u",
         } });
-        assert_eq!(said(&run), "no run waits, and run 3 is Running");
+        assert_eq!(said(&run), "no run is pending, and run 3 is Running");
     }
 
     #[test]
     fn a_status_says_nothing_of_a_change_that_no_controller_has_seen() {
         let earlier = json!({ "observedGeneration": 1 });
-        assert_eq!(said(&earlier), "its last change was not looked at yet");
+        assert_eq!(
+            said(&earlier),
+            "the controller has not observed its last change yet"
+        );
     }
 }

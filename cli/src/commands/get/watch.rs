@@ -100,7 +100,7 @@ fn interrupted(error: watcher::Error, told: &mut bool) -> anyhow::Result<()> {
     if !mem::replace(told, true) {
         let text = format!("{error:#}");
         let line = in_one_line(text.lines().next().unwrap_or_default());
-        print_error(&format!("{line}; it is tried again\n"))?;
+        print_error(&format!("{line}; the command tries again\n"))?;
     }
     Ok(())
 }

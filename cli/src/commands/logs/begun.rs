@@ -46,7 +46,7 @@ pub(super) async fn begun(name: &str, cluster: &Cluster) -> anyhow::Result<Ledge
             Awaited::InVain(why) => {
                 let since = in_vain_since.get_or_insert_with(Instant::now);
                 if since.elapsed() >= GRACE {
-                    bail!("{name} has no run, and none is made now: {why}");
+                    bail!("{name} has no run, and none will be made now: {why}");
                 }
                 tokio::time::sleep(PAUSE).await;
                 continue;
@@ -83,12 +83,13 @@ fn awaited(runnable: &Runnable) -> Awaited {
         return Awaited::Run(Box::new(run));
     }
     let ready = runs::condition(runnable, READY);
-    let why = ready.map_or("no controller has looked at it", |ready| {
-        match Told::own(&ready.message) {
+    let why = ready.map_or(
+        "no controller has reconciled it yet",
+        |ready| match Told::own(&ready.message) {
             "" => &ready.reason,
             message => message,
-        }
-    });
+        },
+    );
     let why = in_one_line(why);
     let is_stalled = runs::condition(runnable, STALLED).is_some_and(|it| it.status == TRUE);
     let is_held = ready.is_some_and(|it| it.reason == Category::Suspended.as_str());

@@ -40,8 +40,7 @@ pub(super) async fn of(
         Some((name, false)) => (
             Level::Differs,
             format!(
-                "{kind} {name} does not look like what is rendered now: one run is made, unless a dry run of the \
-                 API server shows that it only wrote values in another way"
+                "{kind} {name} differs from the rendered object: one run is made, unless a dry run shows that the API server only wrote values in another way"
             ),
         ),
     };
@@ -56,7 +55,7 @@ async fn rendered(
 ) -> anyhow::Result<Result<Rendered, Remark>> {
     let refused = |level, text: String| Ok(Err(Remark::new(level, text)));
     let Ok(compiled) = Template::compile(&template.spec) else {
-        let text = "its template cannot be used, so that nothing runs";
+        let text = "its template cannot be used, so nothing runs";
         return refused(Level::Change, text.to_owned());
     };
     let selected = match &runnable.spec.selector {

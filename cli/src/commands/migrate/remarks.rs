@@ -63,11 +63,11 @@ pub(super) fn of_template(spec: &ClusterRunTemplateSpec) -> Vec<Remark> {
     remarks.extend(warnings.map(|warning| Remark::new(level_of(warning), warning.to_string())));
     remarks.extend(pruned::of_template(spec));
     if has_quoted_text(&spec.template) {
-        let text = "text in $('...')$ is put in as it is; Cartographer took it for a path";
+        let text = "text in $('...')$ is inserted unchanged; Cartographer took it for a path";
         remarks.push(Remark::new(Level::Differs, text));
     }
     let Some((api_version, kind)) = template.literal_kind() else {
-        let text = "tags decide what kind a run is, so that the kind was not looked at";
+        let text = "tags decide the kind of the runs, so the kind was not checked";
         remarks.push(Remark::new(Level::Unknown, text));
         return remarks;
     };
@@ -105,7 +105,7 @@ fn of_kind(api_version: &str, kind: &str) -> Vec<Remark> {
     }
     let text = format!(
         "the controller may not watch {kind} of {api_version}: add it as docs/concepts/security.md shows, or install config/any-kind; \
-         until then it asks from time to time"
+         until then it polls"
     );
     vec![Remark::new(Level::Differs, text)]
 }
@@ -242,7 +242,7 @@ mod tests {
         });
         assert_eq!(
             remarks(&template),
-            ["unknown: tags decide what kind a run is, so that the kind was not looked at"]
+            ["unknown: tags decide the kind of the runs, so the kind was not checked"]
         );
     }
 

@@ -59,7 +59,7 @@ pub(super) fn of_files(paths: &[PathBuf], format: ReportFormat) -> anyhow::Resul
         if objects.template_of(document).is_none() {
             found.push(Remark::new(
                 Level::Unknown,
-                "its template is not among these files, so that it was not looked at",
+                "its template is not among these files, so it was not checked",
             ));
         }
         entries.push(ObjectRemarks {

@@ -209,7 +209,7 @@ pub(super) fn prefix(text: &str) -> Result<String, String> {
     if is_word && !text.is_empty() && !text.starts_with(|c: char| c.is_ascii_digit()) {
         Ok(text.to_owned())
     } else {
-        Err("a prefix is made of letters, digits and _, and begins with no digit".to_owned())
+        Err("a prefix has letters, digits and _, and does not begin with a digit".to_owned())
     }
 }
 

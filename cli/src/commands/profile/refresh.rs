@@ -36,7 +36,7 @@ use crate::{
     outcome::{FAILED, FOUND, Outcome},
 };
 
-/// Choose the profile of Runnables anew
+/// Refresh the profile of Runnables
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -112,7 +112,7 @@ struct Refreshed {
 
 pub(crate) async fn execute(args: &RefreshArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
     if args.token.as_deref() == Some("") {
-        bail!("an empty token asks for nothing\nhint: leave --token out, or give it a string");
+        bail!("the token is empty\nhint: leave --token out, or give it a string");
     }
     let token = args.token.clone();
     let token = token.unwrap_or_else(|| Timestamp::now().to_string());
@@ -186,11 +186,11 @@ impl Refresh {
 
     fn refused(&self, name: &str, why: &Diagnosis) -> anyhow::Error {
         let run = match self.rerun {
-            Some(_) => "; `cartouche rerun` of it runs it with the profile that it has".to_owned(),
+            Some(_) => "; `cartouche rerun` runs it with its present profile".to_owned(),
             None => String::new(),
         };
         anyhow!(
-            "nothing was asked for, and {name} stays as it is: {why}\nhint: {}{run}",
+            "nothing is requested, and {name} keeps its profile: {why}\nhint: {}{run}",
             why.cure()
         )
     }
@@ -210,13 +210,13 @@ impl Refresh {
 impl Deed for Refresh {
     fn title(&self, runnables: &str) -> String {
         match self.rerun {
-            Some(_) => format!("Choose the profiles anew, and re-run, of {runnables}"),
-            None => format!("Choose the profiles anew of {runnables}"),
+            Some(_) => format!("Refresh the profiles of {runnables}, and re-run them"),
+            None => format!("Refresh the profiles of {runnables}"),
         }
     }
 
     fn prospect(&self) -> &'static str {
-        "would have its profile chosen anew"
+        "would have its profile refreshed"
     }
 
     fn plan(&self, runnable: &Runnable) -> Plan {
@@ -228,13 +228,11 @@ impl Deed for Refresh {
             Some(pinned)
                 if present == Some(token) || pinned.refresh_token.as_deref() == Some(&*bounded) =>
             {
-                format!(
-                    "{name} was asked to choose its profile with this request already: {token}\n"
-                )
+                format!("this refresh of {name} was already requested: {token}\n")
             }
-            None if self.rerun.is_none() => format!(
-                "{name} is pinned to no profile: its next run is made with what the rules choose then\n"
-            ),
+            None if self.rerun.is_none() => {
+                format!("{name} is pinned to no profile: the rules choose one for its next run\n")
+            }
             _ => {
                 return match self.foreseen(runnable, &ledger) {
                     Ok(_) => Plan::Due,
@@ -273,20 +271,20 @@ impl Deed for Refresh {
         let place = cluster.place();
         let which = place.command(&format!("profile which {name}"));
         let then = match self.rerun {
-            Some(_) => "and is to run again with it",
-            None => "and its next run is made with it",
+            Some(_) => "and run again with it",
+            None => "and use it for its next run",
         };
-        let mut text = format!("{name} is to choose its profile anew, {then}: {token}\n");
+        let mut text = format!("{name} will choose its profile again, {then}: {token}\n");
         if let Some(after) = &found.after {
             let instead = found.instead();
-            let _ = writeln!(text, "  by the rules of now that is {after}{instead}");
+            let _ = writeln!(text, "  by the current rules that is {after}{instead}");
         }
         let found = Refreshed {
             request: Some(token.clone()),
             ..found
         };
         Ok(Outcome {
-            err: format!("`{which}` says what was chosen\n"),
+            err: format!("`{which}` shows the chosen profile\n"),
             ..Outcome::good(self.told(found, text))
         })
     }
@@ -367,7 +365,7 @@ impl Refreshed {
         match (&self.before, &self.problem_before) {
             (before, None) if *before == self.after => " again".to_owned(),
             (Some(before), _) => format!(" instead of {before}"),
-            (None, Some(why)) => format!("; as it is: {why}"),
+            (None, Some(why)) => format!("; without the refresh: {why}"),
             (None, None) => " instead of no profile".to_owned(),
         }
     }

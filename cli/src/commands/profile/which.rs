@@ -137,7 +137,7 @@ pub(crate) async fn execute(args: &WhichArgs, cluster: &Cluster) -> anyhow::Resu
     Ok(Outcome {
         out,
         err: not_seen.map_or_else(String::new, |why| {
-            format!("{why}; the rest is what the status says\n")
+            format!("{why}; the rest is from the status\n")
         }),
         code: match not_seen {
             Some(_) => FAILED,
@@ -252,7 +252,7 @@ fn told(
     if let Some(held) = held.as_mut().filter(|_| is_unmatched) {
         // The cure of the condition refers to this command.
         let template = subject.template;
-        held.to_do = format!("let a rule of a profile match: {{templates: [{template}]}}");
+        held.to_do = format!("add such a rule to a profile: {{templates: [{template}]}}");
     }
     Ok(Which {
         profile,
@@ -294,7 +294,7 @@ fn pinned(facts: &RunnableFacts, ledger: &Ledger) -> Which {
 
 fn no_namespace(namespace: &str) -> anyhow::Error {
     anyhow!(
-        "you may not read the namespace {namespace}, whose labels rules of profiles select\nhint: ask for the permission to get namespaces"
+        "you may not read the namespace {namespace}, and rules of profiles select its labels\nhint: ask for the permission to get namespaces"
     )
 }
 
@@ -336,7 +336,7 @@ impl Which {
             (Some(profile), None) => {
                 let how = match &self.pinned {
                     Some(pinned) if *pinned == profile.name => "pinned",
-                    Some(_) => "chosen anew",
+                    Some(_) => "newly chosen",
                     None => "chosen, and pinned with the next run",
                 };
                 let (of, by) = (&profile.name, profile.by());
@@ -355,7 +355,7 @@ impl Which {
             let _ = writeln!(out, "  run {sequence} was made with {}", in_one_line(with));
         }
         if self.refresh_asked {
-            out.push_str("  a refresh is asked for\n");
+            out.push_str("  a refresh is requested\n");
         }
         if let Some(refresh) = self.refresh.as_ref().filter(|_| self.pinned.is_some()) {
             let _ = writeln!(out, "  {}", self.after(refresh));

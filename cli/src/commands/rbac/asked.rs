@@ -130,11 +130,11 @@ impl Asked {
         let why = self.unread()?;
         if self.unread.is_empty() {
             return Some(format!(
-                "{why}; this is for the other files, and that one may ask for more"
+                "{why}; this is for the other files, and that one may need more"
             ));
         }
         Some(format!(
-            "{why}; this is for the kind of the last run and for what the Runnable names, and the template may ask for more"
+            "{why}; this is for the kind of the last run and for what the Runnable names; the template may need more"
         ))
     }
 
@@ -344,7 +344,7 @@ pub(super) fn refuse_no_name(what: &str, name: &str) -> anyhow::Result<()> {
         return Ok(());
     }
     bail!(
-        "{name:?} can be the name of no {what}\n\
+        "{name:?} is not a valid name of a {what}\n\
          hint: names consist of lower-case letters, digits, - and ., and begin and end with a letter or digit"
     )
 }

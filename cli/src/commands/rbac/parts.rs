@@ -81,7 +81,7 @@ pub(super) fn of(
     for runnable in &asked.runnables {
         let Some(namespace) = runnable.namespace() else {
             bail!(
-                "the Runnable {} names no namespace, and roles of several are asked for\n\
+                "the Runnable {} names no namespace, and you asked for roles of several\n\
                  hint: write metadata.namespace, or name one namespace with --namespace",
                 runnable.name_any()
             );

@@ -30,7 +30,7 @@ pub(super) fn labels(text: &str) -> Result<Labels, String> {
     let pairs = text.split(',').filter(|pair| !pair.is_empty());
     let labels = pairs.map(|pair| match pair.split_once('=') {
         Some((key, value)) => Ok((key.trim().to_owned(), value.trim().to_owned())),
-        None => Err(format!("'{pair}' is no label: write KEY=VALUE")),
+        None => Err(format!("'{pair}' is not a label: write KEY=VALUE")),
     });
     labels.collect()
 }

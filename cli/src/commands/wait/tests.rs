@@ -38,18 +38,18 @@ fn a_run_that_waits_is_waited_for_unless_only_a_change_can_help() {
     let waits = runnable(2, &json!([ready]), &pending);
     assert_eq!(
         standing(&waits, &WaitFor::Ready),
-        Standing::Waiting("run 3 is due, and waits (StopFailed)".to_owned())
+        Standing::Waiting("run 3 is pending (StopFailed)".to_owned())
     );
     let mut person = pending.clone();
     person["pending"]["reason"] = json!("ApprovalRequired");
     let ready_then = condition("Ready", "Unknown", "ApprovalRequired");
     let person = runnable(2, &json!([ready_then]), &person);
-    let why = "run 3 is due, and waits for a person to approve it (`cartouche approve`)";
+    let why = "run 3 needs approval (`cartouche approve`)";
     assert_eq!(
         standing(&person, &WaitFor::Finished),
         Standing::Waiting(why.to_owned())
     );
-    // A run held back by a failed source has not finished, whatever has run before.
+    // A run held back by a failed source has not finished, even if others ran before.
     let mut failed = pending.clone();
     failed["pending"]["reason"] = json!("DependencyFailed");
     failed["currentRun"] = json!({
@@ -260,7 +260,8 @@ fn what_a_run_that_is_due_waits_for_is_told_with_its_reason() {
     let mut ready = condition("Ready", "Unknown", "DependencyNotReady");
     ready["message"] = json!("input a comes from key smal of ConfigMap sizes");
     let waits = runnable(2, &json!([ready.clone()]), &pending);
-    let told = "run 1 is due, and waits (DependencyNotReady): input a comes from key smal of ConfigMap sizes";
+    let told =
+        "run 1 is pending (DependencyNotReady): input a comes from key smal of ConfigMap sizes";
     let waiting = Standing::Waiting(told.to_owned());
     assert_eq!(standing(&waits, &WaitFor::Ready), waiting);
     let mut stalled = ready.clone();

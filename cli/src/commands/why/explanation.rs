@@ -34,10 +34,10 @@ use crate::{
 };
 
 /// Advice if no controller has written a status.
-const UNOBSERVED: &str = "see that the controller runs, watches this namespace, and may write runnables/status: `kubectl get events` and its log say what keeps it";
+const UNOBSERVED: &str = "check that the controller runs, watches this namespace and may write runnables/status: see `kubectl get events` and its log";
 
 /// Advice if a retry is held back.
-const RESUME: &str = "`cartouche resume`, or set spec.suspend to false, when it may be tried again";
+const RESUME: &str = "to allow the retry, use `cartouche resume`, or set spec.suspend to false";
 
 /// All that `why` says.
 #[derive(Debug, Serialize)]
@@ -220,7 +220,7 @@ impl Explanation {
         let blocking = status
             .filter(|_| ready.is_none_or(|ready| ready.status != TRUE))
             .and_then(blocking);
-        // A Runnable that is being deleted makes no run, whatever the user fixes.
+        // A Runnable that is being deleted makes no run, even if the user fixes the problem.
         let is_deleted = matches!(next, Next::Deleting { .. });
         let advised = status.zip(blocking).filter(|_| !is_deleted);
         let advised = advised.and_then(|(status, blocking)| advice(status, blocking));
@@ -308,7 +308,7 @@ impl Explanation {
             let rerun = self.place.command(&format!("rerun {}", self.name));
             let _ = write!(
                 to_do,
-                "; {sets}: mend these there, and then run again: `{rerun}`"
+                "; {sets}: correct these there, then run again: `{rerun}`"
             );
         }
         self

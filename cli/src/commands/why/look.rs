@@ -145,7 +145,7 @@ fn of_source(object: &SourceObject, names: &[String], own: Option<&str>) -> Seen
         let (_, kind) = object.type_meta();
         return Seen {
             said: vec![format!(
-                "{kind} {found} is there: a generator of Kustomize puts a hash behind the name, and nothing puts it behind that of the input"
+                "{kind} {found} is there: a generator of Kustomize adds a hash to the name, but nothing adds it to the name in the input"
             )],
             to_do: Some(GENERATED.to_owned()),
             hint: None,

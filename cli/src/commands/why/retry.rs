@@ -100,7 +100,7 @@ impl Retry {
                 attempts,
                 at,
             } => format!(
-                "attempt {attempt} of {attempts} begins at {}; a change or a re-run goes first, at once",
+                "attempt {attempt} of {attempts} begins at {}; a change or a re-run starts immediately",
                 at.0
             ),
             Self::Held {
@@ -108,7 +108,7 @@ impl Retry {
                 attempts,
                 at,
             } => format!(
-                "attempt {attempt} of {attempts}, of {}, is held back while it is suspended",
+                "attempt {attempt} of {attempts}, planned for {}, waits until you resume the Runnable",
                 at.0
             ),
             Self::Blocked {
@@ -116,17 +116,15 @@ impl Retry {
                 attempts,
                 at,
             } => format!(
-                "attempt {attempt} of {attempts}, of {}, begins once nothing is in its way",
+                "attempt {attempt} of {attempts}, planned for {}, begins once nothing blocks it",
                 at.0
             ),
             Self::Said { message } => in_one_line(message),
             Self::NotNamed { ended, named } => format!(
-                "it is not tried again: retry.retryOn names {named}, and this run has ended as {ended}: add {ended} if it is to be"
+                "it is not retried: retry.retryOn names {named}, and this run has ended as {ended}: add {ended} to retry it"
             ),
             Self::Exhausted { attempts } => {
-                format!(
-                    "it was attempt {attempts} of {attempts}, the last one: it is not tried again"
-                )
+                format!("it was the last attempt, {attempts} of {attempts}: it is not retried")
             }
         }
     }

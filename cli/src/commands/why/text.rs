@@ -44,7 +44,7 @@ pub(super) fn text(explanation: &Explanation) -> String {
 fn state(explanation: &Explanation) -> String {
     let Explanation { name, reason, .. } = explanation;
     let mut out = match &explanation.ready {
-        None => format!("{name}: no controller has looked at it\n"),
+        None => format!("{name}: no controller has reconciled it yet\n"),
         Some(status) => {
             let paint = colour(status);
             let (status, reason) = (in_one_line(status), in_one_line(reason));
@@ -55,7 +55,7 @@ fn state(explanation: &Explanation) -> String {
         let _ = writeln!(out, "  {}", in_one_line(why));
     }
     if explanation.suspended {
-        out.push_str("  suspended: no new run is made until it is resumed\n");
+        out.push_str("  suspended: no new run starts until you resume it\n");
     }
     if let Some(profile) = &explanation.profile {
         let name = in_one_line(&profile.name);
@@ -104,7 +104,7 @@ fn state(explanation: &Explanation) -> String {
         let which = place.command(&format!("profile which {name}"));
         let _ = writeln!(
             out,
-            "  `{which}` says which profiles match, and by which rules"
+            "  `{which}` shows which profiles match, and by which rules"
         );
     }
     let blocking = explanation.blocked_by.as_ref();
@@ -139,12 +139,12 @@ fn awaited(sources: &Standing) -> String {
     }
     for changed in &sources.changed_since {
         let told = changed.shown();
-        let _ = writeln!(out, "  since its run has changed: {}", in_one_line(&told));
+        let _ = writeln!(out, "  changed since its run: {}", in_one_line(&told));
     }
     for hidden in &sources.not_visible {
         let _ = writeln!(
             out,
-            "  {} is not visible to you, and neither is what it waits for",
+            "  you may not read {}, so what it waits for is unknown",
             in_one_line(&named(&SourceKey::read(hidden)))
         );
     }
@@ -187,12 +187,12 @@ fn cause(explained: &ExplainedRun) -> String {
     let ExplainedRun { run, because, .. } = explained;
     let paint = colour(run.state.as_str());
     let (begun, made) = match run.state {
-        RunState::Pending | RunState::Rejected => ("decided on", "to be made"),
-        _ => ("begun", "made"),
+        RunState::Pending | RunState::Rejected => ("planned", "to be made"),
+        _ => ("started", "made"),
     };
     // No object of that name was ever made for the run.
     let never = if run.state == RunState::Rejected {
-        "; it was never made"
+        "; it was never created"
     } else {
         ""
     };
@@ -209,7 +209,7 @@ fn cause(explained: &ExplainedRun) -> String {
         let _ = writeln!(out, "  it is attempt {}", run.attempt);
     }
     if let Some(deadline) = &explained.deadline {
-        let _ = writeln!(out, "  it may work until {}", deadline.0);
+        let _ = writeln!(out, "  it times out at {}", deadline.0);
     }
     if let Some(judged) = &explained.judged {
         let since = age::ago(run.started_at.as_ref());
@@ -235,14 +235,14 @@ fn judged_by(judged: &Judged, since: &str) -> String {
 
 fn reasons(because: &Because) -> String {
     match because {
-        Because::First => "it is the first one\n".to_owned(),
-        Because::Retried { run } => format!("run {run} failed, and is tried again\n"),
-        Because::Deleted { run } => format!("run {run} was deleted before it had finished\n"),
+        Because::First => "it is the first run\n".to_owned(),
+        Because::Retried { run } => format!("run {run} failed, and this is a retry\n"),
+        Because::Deleted { run } => format!("run {run} was deleted before it finished\n"),
         Because::MadeWay { run } => {
-            format!("run {run} was to make way for another document, and is wanted again\n")
+            format!("run {run} was to be stopped for a change, and that change was reverted\n")
         }
         Because::Forgotten => {
-            "of what is not known any more: the runs before it are forgotten\n".to_owned()
+            "of something that is no longer known: the runs before it are forgotten\n".to_owned()
         }
         Because::Requested(request) => format!("{}\n", in_one_line(&requested(request))),
         Because::Changed {
@@ -264,17 +264,17 @@ fn changed(run: i64, found: &Found, not_seen: Option<&str>, sources: &[SourceCha
         Found::Unknown { .. } => {
             let why = not_seen.map_or_else(|| "its object is gone".to_owned(), in_one_line);
             format!(
-                "what is rendered differs from run {run} ({why}, so that the fields are not known)\n"
+                "the rendered object differs from run {run} ({why}, so the fields are unknown)\n"
             )
         }
         Found::Known(_) if !diff.changes.is_empty() => {
-            format!("what is rendered differs from run {run}:\n")
+            format!("the rendered object differs from run {run}:\n")
         }
         Found::Known(_) if !sources.is_empty() => {
-            format!("something has changed since run {run} that no field shows:\n")
+            format!("something that no field shows has changed since run {run}:\n")
         }
         Found::Known(_) => format!(
-            "what is rendered differs from run {run} in nothing that a field shows, such as the value of a Secret, the uid of an object or a tag in place of its value\n"
+            "the rendered object differs from run {run} in something that no field shows, such as the value of a Secret, the uid of an object or a tag in place of its value\n"
         ),
     };
     for line in object_diff::shown(&diff.changes).lines() {
@@ -282,7 +282,7 @@ fn changed(run: i64, found: &Found, not_seen: Option<&str>, sources: &[SourceCha
     }
     let are_the_cause = diff.changes.is_empty() && matches!(found, Found::Known(_));
     if !(sources.is_empty() || are_the_cause) {
-        out.push_str("  of what its inputs come from this had changed:\n");
+        out.push_str("  these sources of its inputs had changed:\n");
     }
     for source in sources {
         let _ = writeln!(out, "    {}", in_one_line(&source.shown()));
@@ -296,13 +296,13 @@ fn changed(run: i64, found: &Found, not_seen: Option<&str>, sources: &[SourceCha
 /// Describes who asked for a run that is like the one before, and the reason.
 fn requested(request: &RerunRequest) -> String {
     let by = match request.by.as_str() {
-        "" => "somebody",
+        "" => "a user",
         by => by,
     };
     let token = &request.token;
     match request.reason.as_str() {
-        "" => format!("{by} asked for it: {token}"),
-        reason => format!("{by} asked for it: {token} ({reason})"),
+        "" => format!("{by} requested it: {token}"),
+        reason => format!("{by} requested it: {token} ({reason})"),
     }
 }
 
@@ -331,41 +331,40 @@ fn is_said_above(explanation: &Explanation, message: &str) -> bool {
 fn next(explanation: &Explanation) -> String {
     match &explanation.next {
         Next::New { sequence } => format!(
-            "what is rendered now has not run yet: run {sequence} is to come\n  `{}` shows what differs\n",
+            "run {sequence} comes next\n  `{}` shows what differs\n",
             explanation
                 .place
                 .command(&format!("diff {}", explanation.name))
         ),
         Next::Pending { sequence } => {
-            format!("what is rendered now has not run yet: run {sequence} is to be made\n")
+            format!("run {sequence} comes next, and is about to be created\n")
         }
         Next::Nothing { sequence } if is_tried_again(explanation) => format!(
-            "nothing else to run: run {sequence} is of what is rendered now, and is tried again\n"
+            "nothing else to run: run {sequence} matches the rendered object, and will be retried\n"
         ),
         Next::Nothing { sequence } if is_running(explanation, *sequence) => {
-            format!("nothing else to run: run {sequence}, of what is rendered now, is at work\n")
+            format!(
+                "nothing else to run: run {sequence} matches the rendered object, and is running\n"
+            )
         }
         Next::Nothing { sequence } => {
-            format!("nothing to run: run {sequence} is of what is rendered now\n")
+            format!("nothing to run: run {sequence} matches the rendered object\n")
         }
         Next::OtherHash { sequence } => {
-            format!("whether run {sequence} is of what is rendered now, the controller finds out\n")
+            format!("the controller will find out if run {sequence} matches the rendered object\n")
         }
         Next::Deleting { finalizers } => format!(
-            "no further run is made: the Runnable is being deleted, and waits for {}\n",
+            "no more runs are made: the Runnable is being deleted, and waits for {}\n",
             match finalizers.as_slice() {
                 [] => "what it owns".to_owned(),
                 all => in_one_line(&format!("its finalizers: {}", all.join(", "))),
             }
         ),
         Next::Unknown { message } if is_said_above(explanation, message) => {
-            "what would run now cannot be told before that is mended\n".to_owned()
+            "the next run is unknown until you fix that\n".to_owned()
         }
         Next::Unknown { message } => {
-            format!(
-                "what would run now cannot be told: {}\n",
-                in_one_line(message)
-            )
+            format!("the next run is unknown: {}\n", in_one_line(message))
         }
     }
 }

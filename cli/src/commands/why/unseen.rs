@@ -8,7 +8,7 @@ pub(super) fn advice(advice: &str, name: &str, place: &Place) -> String {
     if needs("approve") {
         let approve = place.command(&format!("approve {name} --unverified"));
         return format!(
-            "`{approve}` approves what the status asks about; what it changes is shown to those who have the ClusterRole {TEMPLATES_VIEW}"
+            "`{approve}` approves the run in the status; to see what it changes, you need the ClusterRole {TEMPLATES_VIEW}"
         );
     }
     if ["rbac", "diff", "explain", "profile which"]
@@ -41,8 +41,7 @@ mod tests {
     fn an_approval_is_advised_as_it_can_be_given() {
         let approve = "`cartouche approve hello -n shop` shows what it changes, and approves it";
         let said = advised(approve);
-        let begin =
-            "`cartouche approve hello --unverified -n shop` approves what the status asks about";
+        let begin = "`cartouche approve hello --unverified -n shop` approves the run in the status";
         assert!(said.starts_with(begin), "{said}");
     }
 

@@ -58,7 +58,7 @@ fn found(runnable: &Runnable, all: &[Runnable]) -> Option<Writers> {
             named(&object)
         ),
         to_do: format!(
-            "mend Runnable {name}, which writes it: `cartouche why` of it says what is wrong"
+            "fix Runnable {name}, which writes it: `cartouche why` of it says what is wrong"
         ),
     })
 }
@@ -116,7 +116,7 @@ mod tests {
         let said = found(&one, &[one.clone(), two]).unwrap();
         assert_eq!(
             said.said,
-            "no run is made: its inputs come from itself: Runnable shop/one, which reads ConfigMap shop/b, which has outputs of \
+            "no run is created: its inputs come from itself: Runnable shop/one, which reads ConfigMap shop/b, which has outputs of \
              Runnable shop/two, which reads ConfigMap shop/a, which has outputs of Runnable shop/one"
         );
     }

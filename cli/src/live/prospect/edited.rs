@@ -69,7 +69,7 @@ fn one(
     match pick(&objects).as_slice() {
         [one] => Ok(one.clone()),
         found => bail!(
-            "{} has to hold exactly one {kind}, and holds {}\nhint: `cartouche diff -f` takes files that hold several",
+            "{} must have exactly one {kind}, but has {}\nhint: `cartouche diff -f` takes files that hold several",
             path.display(),
             found.len()
         ),

@@ -14,12 +14,12 @@ use cartouche_protocol::{
 use crate::{cluster::TEMPLATES_VIEW, outcome::diagnosed};
 
 /// Message if the profile is unknown because of rules that select namespaces.
-const NO_NAMESPACE: &str = "with which profile it is made is not known, since you may not read the namespace, whose labels a rule selects: it is shown without one";
+const NO_NAMESPACE: &str = "its profile is unknown, because you may not read the namespace, whose labels a rule selects: it is shown without one";
 
 /// Returns the message if the profiles cannot be listed.
 fn not_listed() -> String {
     format!(
-        "with which profile it is made is not known, since you may not list ClusterRunProfiles (the ClusterRole {TEMPLATES_VIEW} has that right): it is shown without one"
+        "its profile is unknown, because you may not list ClusterRunProfiles (the ClusterRole {TEMPLATES_VIEW} lets you): it is shown without one"
     )
 }
 
@@ -98,7 +98,7 @@ impl<'a> Making<'a> {
         };
         match profiles.named(&pinned.name) {
             None if self.is_made => Ok(Made::Unknown(format!(
-                "its profile '{}' is not there any more: it is shown without one",
+                "its profile '{}' no longer exists: it is shown without one",
                 pinned.name
             ))),
             Some(known) => Ok(Made::With(Arc::clone(known), pinned, not_refreshed)),

@@ -69,7 +69,7 @@ fn who_is_waited_for_is_told_with_whom_that_one_waits_for_in_turn() {
     assert_eq!(
         why,
         [
-            "a run of Runnable shop/middle is due and waits (DependencyNotReady)",
+            "the next run of Runnable shop/middle waits (DependencyNotReady)",
             "a run of Runnable shop/root has not ended",
         ]
     );
@@ -196,7 +196,7 @@ fn an_object_that_labels_found_is_told_with_its_input_beside_others_that_have_ch
         told,
         [
             "ConfigMap shop/sizes, key small, which gives the input size: a became b",
-            "Release.example.com shop/one, by .spec.version, which gives the input release: it was v, and is not there any more",
+            "Release.example.com shop/one, by .spec.version, which gives the input release: it was v, and no longer exists",
             "Release.example.com shop/two, by .spec.version, which gives the input release: it is new: v",
         ]
     );
@@ -231,7 +231,10 @@ fn what_an_object_gives_by_now_is_told_beside_what_was_taken() {
         ]
     );
     assert!(told(&[(size, "a"), (release, "1")]).is_empty());
-    assert!(told(&[]).is_empty(), "who may not read it is told nothing");
+    assert!(
+        told(&[]).is_empty(),
+        "no change is shown to a user who may not read it"
+    );
 }
 
 #[test]

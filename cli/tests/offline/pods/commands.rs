@@ -135,7 +135,7 @@ fn a_container_that_never_ends_is_named() {
         "args: [/bin/sleep, infinity]",
     ] {
         let so = "the container 'b' never ends by itself, and a Job succeeds only when all its containers have ended";
-        let begin = "the container 'b' never ends by itself, and no other container begins before";
+        let begin = "the container 'b' never ends by itself, and no other container starts before";
         let alone = container(command).replace("main", "b");
         let not_shared = format!("shareProcessNamespace: false, {}", two(", ", command));
         for (pod, message, help) in [
@@ -145,7 +145,7 @@ fn a_container_that_never_ends_is_named() {
                 "move it to initContainers with restartPolicy: Always",
             ),
             (not_shared, so, "move it to initContainers"),
-            (alone, so, "let it run a command that ends"),
+            (alone, so, "run a command that ends"),
             (
                 two("], initContainers: [", command),
                 begin,

@@ -38,12 +38,12 @@ fn of_several_the_others_are_asked_for_where_one_can_choose_nothing() {
             played.cartouche(&[&["profile", "refresh", "--yes", "--token", "t"], named].concat());
         assert_eq!(done.code, 1, "{named:?}: {}{}", done.out, done.err);
         for part in [
-            "stuck stays as it is: no other profile can be chosen",
+            "stuck keeps its profile: no other profile can be chosen",
             "1 of 2 failed\n",
         ] {
             assert!(done.err.contains(part), "{named:?}: {}", done.err);
         }
-        let told = "by the rules of now that is new@1 instead of old@3\n";
+        let told = "by the current rules that is new@1 instead of old@3\n";
         assert!(done.out.ends_with(told), "{named:?}: {}", done.out);
         let patches = played.asked("PATCH");
         let [patch] = &patches[..] else {

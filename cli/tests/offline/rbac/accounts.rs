@@ -41,7 +41,7 @@ fn an_account_is_printed_unless_it_is_among_the_files_or_in_every_namespace() {
     assert_eq!(account.len(), 3, "{account:?}");
     let text = cartouche_in(folder.path(), &["rbac", "-f", "."]).out;
     assert!(
-        text.contains("---\n# leave this out if the account is there"),
+        text.contains("---\n# leave this out if the account exists"),
         "{text}"
     );
     assert!(!has_account(&items(

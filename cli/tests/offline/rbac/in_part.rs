@@ -51,14 +51,14 @@ fn it_says_that_it_may_lack_something_and_takes_no_name_of_a_complete_one() {
     let [role, binding] = [0, 1].map(|item| &list["items"][item]["metadata"]);
     let said = role["annotations"]["carto.run/incomplete"].as_str();
     let said = said.unwrap();
-    assert!(said.ends_with("the template may ask for more"), "{said}");
+    assert!(said.ends_with("the template may need more"), "{said}");
     assert!(printed.err.contains(said), "{}", printed.err);
     assert_eq!(binding["annotations"], Value::Null);
     for format in ["json", "yaml"] {
         let named = ["rbac", "-r", "hello", "--name", "whole", "-o", format];
         let named = played.cartouche(&named);
         assert_eq!((named.code, named.out.as_str()), (2, ""));
-        let why = "the role whole would lack what the template asks for";
+        let why = "the role whole would lack permissions that the template needs";
         assert!(named.err.contains(why), "{}", named.err);
         assert!(named.err.contains("leave out --name"), "{}", named.err);
     }

@@ -168,16 +168,16 @@ impl Reconciliation<'_> {
     /// Returns why a request for a sink failed. The sent values may be secret, and any answer may contain them.
     pub(super) fn sink_failed(&self, object: &SourceObject, error: &ApiError) -> SinkProblem {
         let diagnosis = match error.denied() {
-            Some(_) => self.cause_of(error, "take the outputs"),
+            Some(_) => self.cause_of(error, "store the outputs"),
             None if error.is_refusal() => {
                 let told = if object.kind == SourceKind::Secret && !may_be_told(error) {
                     error.brief()
                 } else {
                     error.without_values()
                 };
-                Diagnosis::Refused("take the outputs", bounded(told))
+                Diagnosis::Refused("store the outputs", bounded(told))
             }
-            None => Diagnosis::NoAnswer("take the outputs"),
+            None => Diagnosis::NoAnswer("store the outputs"),
         };
         // A quota is no permission.
         let requeue = match error.denied() {
@@ -189,7 +189,7 @@ impl Reconciliation<'_> {
 
     fn warn_of_put_back(&self, object: &SourceObject, has: i64, sequence: i64) {
         let message = format!(
-            "{object} had the outputs of run {has}, of which the status knows nothing, and has those of run {sequence} now: somebody has changed it, or has put back or removed the status"
+            "{object} had the outputs of run {has}, which the status does not know, and now has those of run {sequence}: another client has changed it, or has restored or removed the status"
         );
         self.publish_warning("OutputSinkOverwritten", message);
     }

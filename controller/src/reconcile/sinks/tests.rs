@@ -51,7 +51,7 @@ async fn what_sinks_have_is_held_within_the_budget_and_let_go() {
         assert_eq!(reads.len(), 1);
         assert!(progress.sinks.written[1].behind);
         let told = sinks::error(progress.problems).unwrap().message;
-        let why = "outputs cannot be written to ConfigMap b: what it has of 1";
+        let why = "outputs cannot be written to ConfigMap b: its content of 1";
         assert!(
             told.contains(why) && told.contains("more than 16 MiB"),
             "{told}"

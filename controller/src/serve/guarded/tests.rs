@@ -81,7 +81,7 @@ fn what_is_kept_as_a_tree_beside_the_inputs_is_bounded_wherever_it_stands() {
         let unreadable = guarded.object.unwrap_err();
         let why = unreadable.why;
         assert!(
-            why.contains("beside its inputs (labels, annotations"),
+            why.contains("without its inputs (labels, annotations"),
             "{why}"
         );
         assert!(!unreadable.may_be_newer);

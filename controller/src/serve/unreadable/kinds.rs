@@ -98,7 +98,7 @@ impl ReportUnreadable for ClusterRunProfile {
 pub(super) fn message(why: &str) -> String {
     let why = without_place(why);
     bounded(format!(
-        "the Runnable cannot be read, so that no run is made and none is followed: {why}"
+        "the Runnable cannot be read, so no run is created and none is followed: {why}"
     ))
 }
 

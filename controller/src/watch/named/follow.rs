@@ -127,7 +127,7 @@ impl Following<'_> {
                 End::Refused => return was_open,
                 End::Gone => {
                     version = None;
-                    "what it was to go on from is too old".to_owned()
+                    "its resourceVersion is too old".to_owned()
                 }
                 End::Over => "it ends at once".to_owned(),
                 End::Failed(why) => why,
@@ -175,7 +175,7 @@ impl Following<'_> {
             changed();
         }
         let end = take(&mut events, until, version, changed).await;
-        end.unwrap_or_else(|| End::Failed("nothing is heard of it".to_owned()))
+        end.unwrap_or_else(|| End::Failed("it sends nothing".to_owned()))
     }
 
     fn turn(&self, now: ObjectWatch) {

@@ -78,7 +78,7 @@ impl RunOwner {
                 namespace = self.key.namespace,
                 runnable = self.key.name,
                 most = MOST,
-                "more objects claim to be runs of a Runnable than are kept in mind: some are looked at only by their names"
+                "more objects claim to be runs of a Runnable than the controller keeps in memory: it checks some only by their names"
             );
         }
         dropped

@@ -175,7 +175,7 @@ fn a_run_that_has_ended_without_what_the_rule_looks_for_says_so() {
     assert_eq!(
         ended,
         "the TaskRun has ended, and by the healthRule of its template it has neither succeeded nor failed: condition Ready has not \
-         appeared, only Succeeded; to do: correct healthRule, or take it out: a TaskRun is judged by its condition Succeeded"
+         appeared, only Succeeded; to do: correct healthRule, or remove it: a TaskRun is judged by its condition Succeeded"
     );
     let by_phase = field(".status.phase", "In", &["Completed"]);
     let ended = said(by_phase, POD, json!({ "phase": "Failed" }));

@@ -161,7 +161,7 @@ fn pods_that_have_failed_are_counted_and_the_last_is_quoted() {
     let said = heard(&pods).hindrance_of_job(tell, "pay", "j").unwrap();
     assert_eq!(
         said.words,
-        "2 pods have failed, and the run goes on until more than 6 have; the last: container main of pod migrate-1-x exited 42: second"
+        "2 pods have failed, and the run continues until more than 6 have; the last: container main of pod migrate-1-x exited 42: second"
     );
     assert_eq!(said.reason, Some(RunReason::PodFailed));
     assert!(remedy_at_work(&said).is_some());

@@ -78,7 +78,7 @@ impl Reader<'_> {
             if !fit::problems(&plain, value, &[]).is_empty() {
                 let wanted = node.kind.with_article();
                 let what = format!("{value} is not {wanted}, as the type says");
-                let cure = "take it out, or change the type";
+                let cure = "remove it, or change the type";
                 self.refuse("enum", DiagnosticKind::with_cure(what, cure));
             }
         }

@@ -25,7 +25,8 @@ impl Reader<'_> {
         let pattern = self.text(schema, "pattern").map(format::pattern);
         let pattern = pattern.and_then(|pattern| {
             let refuse = |reason| {
-                let kind = DiagnosticKind::with_cure("it is no regular expression", reason);
+                let kind =
+                    DiagnosticKind::with_cure("it is not a valid regular expression", reason);
                 self.refuse("pattern", kind);
             };
             pattern.map_err(refuse).ok()

@@ -53,11 +53,11 @@ fn what_no_structural_schema_has_is_refused_at_its_path() {
         ),
         (
             property(json!({ "type": "string", "pattern": "(" })),
-            "inputSchema.properties.x.pattern: it is no regular expression: unclosed group",
+            "inputSchema.properties.x.pattern: it is not a valid regular expression: unclosed group",
         ),
         (
             property(json!({ "type": "string", "pattern": "(a{1000}){1000}" })),
-            "inputSchema.properties.x.pattern: it is no regular expression: it is too large once its repetitions are written out: make them smaller",
+            "inputSchema.properties.x.pattern: it is not a valid regular expression: it is too large once its repetitions are written out: make them smaller",
         ),
     ];
     are_refused(&cases);
@@ -101,7 +101,7 @@ fn keywords_in_the_wrong_place_are_refused() {
         ),
         (
             property(json!({ "type": "integer", "anyOf": [{ "type": "integer" }] })),
-            "inputSchema.properties.x.anyOf[0].type: inside allOf, anyOf, oneOf and not it cannot stand: say it in the schema around them",
+            "inputSchema.properties.x.anyOf[0].type: it is not allowed inside allOf, anyOf, oneOf and not: write it in the schema around them",
         ),
         (
             property(json!({ "type": "string", "x-kubernetes-validations": [] })),
@@ -120,7 +120,7 @@ fn keywords_that_cannot_be_read_are_refused() {
         ),
         (
             property(json!({ "type": "string", "enum": ["a", 1] })),
-            "inputSchema.properties.x.enum: 1 is not a string, as the type says: take it out, or change the type",
+            "inputSchema.properties.x.enum: 1 is not a string, as the type says: remove it, or change the type",
         ),
         (
             property(json!({ "type": "integer", "minimum": "1" })),

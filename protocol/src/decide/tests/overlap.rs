@@ -76,7 +76,11 @@ fn a_change_waits_while_a_run_is_at_work_and_runs_when_it_has_ended() {
         "{}",
         error.message
     );
-    assert!(error.message.contains("is at work"), "{}", error.message);
+    assert!(
+        error.message.contains("is still running"),
+        "{}",
+        error.message
+    );
     assert_eq!(error.requeue, Requeue::After(Duration::from_mins(5)));
     for result in [RunResult::Succeeded, RunResult::Failed, RunResult::Lost] {
         let facts = latest(with(ended(2, "A", result), "B"));
@@ -143,9 +147,9 @@ fn a_run_whose_end_may_not_be_read_is_named_with_what_to_do() {
     let mut facts = replace(facts(ledger, "B"));
     facts.reads.insert(run_name(&name(1)), NameRead::Denied);
     let message = waiting(&facts);
-    assert!(message.contains("may not read whether it is"), "{message}");
+    assert!(message.contains("may not read it"), "{message}");
     assert!(
-        message.contains("give the ServiceAccount the right to get it"),
+        message.contains("let the ServiceAccount get it"),
         "{message}"
     );
 }

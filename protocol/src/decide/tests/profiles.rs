@@ -93,7 +93,7 @@ fn a_template_that_requires_a_profile_makes_no_run_without_one() {
         let without = facts.clone().knowing([for_none("a")]);
         let error = stuck(&without, Category::ProfileNotFound);
         assert!(
-            error.message.contains("makes no run without one"),
+            error.message.contains("the template requires one"),
             "{error:?}"
         );
         let facts = facts.knowing([for_all("a")]).listing(vec![], &[]);
@@ -208,7 +208,7 @@ fn a_profile_that_is_deleted_holds_new_runs_until_it_is_back_or_another_is_chose
     let gone = due_with("a").knowing([for_all("b")]);
     let error = stuck(&gone, Category::ProfileNotFound);
     assert!(
-        error.message.starts_with("its profile 'a' is not there"),
+        error.message.starts_with("its profile 'a' does not exist"),
         "{error:?}"
     );
     let asked = gone.clone().asking_to_refresh("1");

@@ -153,7 +153,7 @@ fn a_run_that_is_lost_is_tried_again_only_where_that_is_named() {
     assert_eq!(condition.reason, RETRY_SCHEDULED);
     let message = &condition.message;
     assert!(
-        message.ends_with("vanished while nobody watched"),
+        message.ends_with("disappeared before the controller saw its end"),
         "{message}"
     );
 }

@@ -269,7 +269,7 @@ fn a_run_that_does_not_stop_is_said_to_and_is_at_work_all_the_same() {
     assert_eq!(next_stop(&soon), Some(at(NOW + 1)));
     let late = sent(working(bounded(with(told(minutes), "A"))));
     let error = stuck(&late, Category::StopFailed);
-    assert!(error.message.contains("is still at work"), "{error}");
+    assert!(error.message.contains("is still running"), "{error}");
     assert_eq!(late.ledger.current.unwrap().result, None);
 }
 

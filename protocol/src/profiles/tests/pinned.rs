@@ -133,17 +133,17 @@ fn what_holds_a_run_says_what_to_do_and_what_a_request_was_answered() {
     assert_eq!(
         (gone(None).to_string(), gone(None).cure()),
         (
-            "its profile 'old' is not there".to_owned(),
-            "make it again, or have another one chosen for the next run: `cartouche profile refresh`"
+            "its profile 'old' does not exist".to_owned(),
+            "create it again, or choose another one for the next run: `cartouche profile refresh`"
         )
     );
     let refused = gone(Some(NotRefreshed(None)));
     assert_eq!(
         (refused.to_string(), refused.cure()),
         (
-            "its profile 'old' is not there, and no other profile can be chosen: none matches"
+            "its profile 'old' does not exist, and no other profile can be chosen: none matches"
                 .to_owned(),
-            "let a rule of a profile match"
+            "change a rule or a label so that a profile matches"
         )
     );
 }

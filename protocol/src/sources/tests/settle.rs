@@ -145,7 +145,7 @@ fn whatever_is_wrong_and_may_end_by_itself_unsettles_it_and_what_only_a_change_e
     assert_eq!(busy(&hindered), Some(expected.clone()));
     // It is not known if a run is pending.
     let said = why_not_ready(&key("a"), &NotReady::Busy(expected));
-    assert_eq!(said, "Runnable space/a cannot go on (SourceError)");
+    assert_eq!(said, "Runnable space/a is blocked (SourceError)");
     assert_eq!(busy(&suspended(hindered)), None);
     assert_eq!(busy(&with(STALLED, "SourceError")), None);
     assert_eq!(busy(&with(RECONCILING, "OutputSinkFailed")), None);

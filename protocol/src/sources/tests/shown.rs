@@ -104,7 +104,7 @@ fn an_ancestor_that_only_others_may_read_is_told_by_the_source_alone() {
     assert_eq!(told(["a"], &of(foreign(middle()))), upstream("a"));
     let said = upstream("a").error().unwrap().message;
     assert!(
-        said.contains("Runnable space/a stems from something"),
+        said.contains("Runnable space/a derives from something"),
         "{said}"
     );
     // By the same account, or if it is read here as well, its name and state reveal nothing.
@@ -192,7 +192,7 @@ fn of_sources_that_differ_only_those_are_named_that_may_be_read() {
         why: Lag::Stalled,
     });
     let said = said.error().unwrap().message;
-    assert!(said.contains("different states of an upstream that this account may not read"));
+    assert!(said.contains("different revisions of an upstream that this account may not read"));
 }
 
 fn named(text: &str, by: &str) -> crate::trace::Named {

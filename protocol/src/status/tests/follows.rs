@@ -37,7 +37,9 @@ fn a_runnable_at_rest_says_that_a_source_is_about_to_change() {
             "Reconciling=True/SourceChanging",
         ];
         assert_eq!(told(&status), expected, "{why:?}");
-        assert!(message(&status, RECONCILING).starts_with("a change is on its way"));
+        assert!(
+            message(&status, RECONCILING).starts_with("a Runnable upstream is about to change")
+        );
         assert!(follows_upstream(&status));
     }
 }

@@ -152,7 +152,7 @@ fn of_a_run_that_is_to_stop_what_becomes_of_it_is_said() {
             job,
             Works::NotYet,
             false,
-            "and is queued, and is deleted a minute after that",
+            "and is queued, so the controller deletes it a minute later",
         ),
         // It is patched, and is not deleted.
         (
@@ -165,7 +165,7 @@ fn of_a_run_that_is_to_stop_what_becomes_of_it_is_said() {
             job,
             Works::Untimed,
             false,
-            "and does not heed that as it stands, and is deleted a minute after that",
+            "and cannot stop in its present state, so the controller deletes it a minute later",
         ),
         (job, Works::Untimed, true, "and has not ended yet"),
     ];

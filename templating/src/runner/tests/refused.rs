@@ -212,7 +212,7 @@ fn a_context_without_a_timeout_is_warned_of() {
     let said = warned(json!({ "context": true }));
     assert_eq!(said.len(), 1);
     assert!(
-        said[0].starts_with("runner.context: without a timeout the context says 0s"),
+        said[0].starts_with("runner.context: without a timeout the context has 0s"),
         "{said:?}"
     );
     for runner in [
@@ -281,7 +281,7 @@ fn what_the_context_cannot_say_is_told() {
         ),
         [
             "runner.dryRun: it is not true or false",
-            "runner.timeout: it has to be known before the run is made: read runnable or selected",
+            "runner.timeout: it has to be known before the run is created: read runnable or selected",
         ]
     );
 }

@@ -202,11 +202,11 @@ fn the_sentences_name_the_path_and_what_to_do() {
         .doubtful_values(&context(&json!({ "v": 1.1 })));
     assert_eq!(
         found[0].to_string(),
-        "$(runnable.spec.inputs.v)$ is a number where a version stands, and YAML reads 1.10 as 1.1: write the version in quotes"
+        "$(runnable.spec.inputs.v)$ is a number where a version belongs, and YAML reads 1.10 as 1.1: write the version in quotes"
     );
     assert_eq!(
         Doubt::Unfilled.to_string(),
-        "gives ${...} or {{ ... }} as it stands, since Cartouche fills in no such name: if a tool should have done that, write the value"
+        "gives ${...} or {{ ... }} unchanged, since Cartouche fills in no such name: if another tool should have done that, write the value"
     );
     assert!(
         Doubt::Reference

@@ -40,10 +40,7 @@ fn of_a_text_to_compare_with_it_is_said_that_it_needs_quotes() {
         said.text
     );
     let help = said.help.unwrap();
-    assert_eq!(
-        help,
-        "a text to compare with stands in quotes: \"Complete\""
-    );
+    assert_eq!(help, "put a text to compare with in quotes: \"Complete\"");
 }
 
 #[test]
@@ -61,12 +58,9 @@ fn a_tag_where_a_path_stands_is_told_as_such() {
     let said = of_output("$(.metadata.name)$");
     assert_eq!(said.text, "'$(.metadata.name)$' is a tag");
     let help = said.help.unwrap();
-    assert_eq!(help, "here stands a path and no tag: write .metadata.name");
+    assert_eq!(help, "write a path here and no tag: .metadata.name");
     let help = of_output("$(runnable.metadata.name)$").help.unwrap();
-    assert!(
-        help.ends_with("write, for example, .metadata.name"),
-        "{help}"
-    );
+    assert!(help.ends_with("for example .metadata.name"), "{help}");
 }
 
 #[test]

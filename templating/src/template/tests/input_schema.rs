@@ -123,6 +123,6 @@ fn a_colon_in_what_a_user_wrote_parts_no_message() {
     );
     assert_eq!(
         kind.cure().as_deref(),
-        Some("take it out, or change the type")
+        Some("remove it, or change the type")
     );
 }

@@ -194,13 +194,13 @@ fn what_cannot_be_filled_in_is_told_with_its_place_and_its_tag() {
         "failed to recursively evaluate template: failed to interpolate template at path [data.a.b.[0]]: \
          interpolate tag: evaluate jsonpath: jsonpath returned empty list: profile.values.x.y; \
          failed to recursively evaluate template: failed to interpolate template at path [data.a.b.[0]]: \
-         interpolate tag: evaluate jsonpath: the run answers no re-run request, so that there is no run.rerunToken; \
+         interpolate tag: evaluate jsonpath: no re-run was requested, so there is no run.rerunToken; \
          failed to recursively evaluate template: failed to interpolate template at path [data.c]: \
          interpolate tag: tag must not point to nil value: profile.values.n"
     );
     let said = said(None);
     assert!(
-        said.contains("the run is made without a profile, so that there are no profile.values"),
+        said.contains("the run has no profile, so there are no profile.values"),
         "{said}"
     );
     let problems = rendered.filled(&facts, None).unwrap_err();
@@ -236,7 +236,7 @@ fn an_open_tag_cannot_say_what_the_run_is_or_is_called() {
         assert!(problems[0].path().starts_with(field), "{problems}");
         let said = problems.to_string();
         assert!(
-            said.contains("is not known before the run is made"),
+            said.contains("is not known before the run is created"),
             "{said}"
         );
     }
@@ -247,14 +247,14 @@ fn what_no_run_and_no_profile_has_is_refused_when_the_template_is_read() {
     for (tag, expected) in [
         (
             "run",
-            "of a run a tag reads run.name, run.sequence, run.inputHash, run.rerunToken, and nothing else",
+            "a tag can read only run.name, run.sequence, run.inputHash, run.rerunToken of a run",
         ),
         ("run.uid", "and nothing else"),
         ("run.name.x", "and nothing else"),
         ("run..name", "and nothing else"),
         (
             "profile",
-            "of a profile a tag reads profile.values.<name>, and nothing else",
+            "a tag can read only profile.values.<name> of a profile",
         ),
         ("profile.name", "and nothing else"),
         ("runs.name", "not 'runs'"),

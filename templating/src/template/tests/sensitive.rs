@@ -6,7 +6,7 @@ use super::*;
 
 const WITHHELD: &str = "withheld: it contains the value of the sensitive output [pin]";
 const UNSAID: &str =
-    "what the run says of this is not shown, since its template has sensitive outputs";
+    "the run's own message is not shown, because its template has sensitive outputs";
 
 /// Returns a template of runs of this kind whose output `pin` is sensitive, with more fields of a spec.
 fn compiled(kind: (&str, &str), pin: &str, more: &Value) -> Result<Template, Diagnostics> {

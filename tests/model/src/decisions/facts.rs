@@ -197,7 +197,7 @@ fn watch_state(setup: &Configuration, knowledge: &Knowledge) -> WatchState {
 
 /// Returns the outcome of a create, with the content that `read` finds in the object.
 fn created(outcome: &Outcome, read: impl Fn(&Shown) -> Option<FetchedRun>) -> CreateOutcome {
-    let no_object = || CreateOutcome::Unknown(refusal("the answer is no object", Requeue::Backoff));
+    let no_object = || CreateOutcome::Unknown(refusal("the answer is not an object", Requeue::Backoff));
     match outcome {
         Outcome::Created(shown) => read(shown).map_or_else(no_object, |fetched| {
             CreateOutcome::Created(Box::new(fetched))

@@ -9,7 +9,7 @@ use clap::{Args, Parser};
 ///
 /// The control plane (etcd, kube-apiserver, kube-controller-manager, kube-scheduler, and KWOK in the place of
 /// kubelets) is built from its Go modules at the first start, which takes about 6 minutes on two cores. It
-/// listens on 127.0.0.1 only and is removed when this command ends, for whatever reason.
+/// listens on 127.0.0.1 only and is removed when this command ends, even after an error.
 #[derive(Debug, Parser)]
 #[command(
     name = "cargo demo",
@@ -38,7 +38,7 @@ pub(crate) struct Options {
     pub(crate) once: bool,
 
     /// Run an example's containers on a real node (kubelet, containerd and runc, built at the first start)
-    /// instead of KWOK. Needs Linux and root; otherwise KWOK plays the node as without this flag.
+    /// instead of KWOK. Needs Linux and root; otherwise KWOK simulates the node, as without this flag.
     #[arg(long, conflicts_with_all = ["kubeconfig", "context"])]
     pub(crate) containers: bool,
 

@@ -74,7 +74,7 @@ impl Row {
             .collect();
         if !self.observed {
             return Some(format!(
-                "{}: the controller has not looked at it",
+                "{}: the controller has not reconciled it yet",
                 self.name
             ));
         }
@@ -85,7 +85,7 @@ impl Row {
             return Some(format!("{}: no output {}", self.name, missing.join(", ")));
         }
         let stale = !promised.is_empty() && self.outputs_from != Some(self.sequence());
-        stale.then(|| format!("{}: the outputs are not of its current run", self.name))
+        stale.then(|| format!("{}: the outputs are not from its current run", self.name))
     }
 
     fn not_ready(&self, missing: &[&str]) -> String {
@@ -172,7 +172,10 @@ mod tests {
     #[test]
     fn outputs_of_an_older_run_are_not_enough() {
         let lacks = row("True", &json!({ "a": 1, "b": 2 }), 1).lacks();
-        assert_eq!(lacks.unwrap(), "r: the outputs are not of its current run");
+        assert_eq!(
+            lacks.unwrap(),
+            "r: the outputs are not from its current run"
+        );
     }
 
     #[test]
@@ -186,7 +189,7 @@ mod tests {
         let mut row = row("True", &json!({ "a": 1, "b": 2 }), 2);
         row.observed = false;
         let lacks = row.lacks().unwrap();
-        assert_eq!(lacks, "r: the controller has not looked at it");
+        assert_eq!(lacks, "r: the controller has not reconciled it yet");
     }
 
     #[test]

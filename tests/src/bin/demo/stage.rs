@@ -61,7 +61,7 @@ impl Stage {
         cluster.install_cartouche().await?;
         step.done();
         if ours && !real_node {
-            let step = progress.step("letting KWOK play Tekton and Argo Workflows");
+            let step = progress.step("letting KWOK simulate Tekton and Argo Workflows");
             cluster.install_engines().await?;
             step.done();
         }
@@ -87,7 +87,7 @@ impl Stage {
             examples.retain(|example| there.contains(&example.name));
             let names = there.join(", ");
             progress.note(&format!(
-                "of the examples only {names}: no other image is there"
+                "only the examples {names}: there are no images for the others"
             ));
         }
         for example in examples {
@@ -109,7 +109,7 @@ impl Stage {
             return among(&self.script.played_only).then_some("no engine");
         }
         let is_not_played = !self.real_node && among(&self.script.not_played);
-        is_not_played.then_some("its containers would have to work")
+        is_not_played.then_some("its containers would have to run")
     }
 
     /// Returns the templates whose kind a visited cluster does not serve, because their engine is not
@@ -150,11 +150,14 @@ impl Stage {
 
     /// Returns the text that shows how to continue by hand.
     pub(crate) fn invitation(&self) -> Result<String> {
-        let folder = self.kubectl.parent().context("kubectl is in no folder")?;
+        let folder = self
+            .kubectl
+            .parent()
+            .context("the path of kubectl has no folder")?;
         let ending = if self.visited.is_some() {
-            "Ctrl-C stops the controller; what was installed stays."
+            "Ctrl-C stops the controller; everything installed stays."
         } else {
-            "Ctrl-C ends it all."
+            "Ctrl-C ends the demo and removes the cluster."
         };
         Ok(format!(
             "\nThe cluster is yours now. In another terminal:\n\n  \
@@ -176,7 +179,7 @@ type Found = (Cluster, PathBuf, Option<TempDir>);
 async fn can_be_node(demo: &Path, progress: Progress) -> Result<bool> {
     let lacking = node::lacking(demo).await?;
     if let Some(why) = &lacking {
-        progress.note(&format!("no real node, KWOK plays one: {}", why.trim()));
+        progress.note(&format!("no real node, KWOK simulates one: {}", why.trim()));
     }
     Ok(lacking.is_none())
 }
@@ -187,7 +190,7 @@ async fn new_cluster(demo: &Path, size: Size, progress: Progress) -> Result<Foun
         audit: false,
         progress,
     };
-    let demo = demo.to_str().context("the path of the demo is no text")?;
+    let demo = demo.to_str().context("the path of the demo is not UTF-8")?;
     let cluster = Cluster::start(demo, &options).await?;
     let kubectl = cluster.control_plane()?.kubectl()?.to_owned();
     Ok((cluster, kubectl, None))

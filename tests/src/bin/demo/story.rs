@@ -26,7 +26,7 @@ use crate::{
     stage::Stage,
 };
 
-/// Interval between two looks at the cluster.
+/// Interval between two reads of the cluster.
 const INTERVAL: Duration = Duration::from_millis(250);
 
 /// Time for the user to read a table before the next change.
@@ -163,7 +163,8 @@ impl Play {
             Action::Approve(runnable) => {
                 self.to_approve.remove(runnable);
                 let approval = self.row(runnable).await?.approval;
-                let approval = approval.with_context(|| format!("{runnable} waits for nobody"))?;
+                let approval =
+                    approval.with_context(|| format!("{runnable} does not wait for approval"))?;
                 let patch =
                     json!({ "metadata": { "annotations": { APPROVED_ANNOTATION: approval } } });
                 (format!("runnable/{runnable}"), patch)
@@ -220,7 +221,7 @@ impl Play {
             };
             if begin.elapsed() > self.patience {
                 bail!(
-                    "not everything came within {}:\n  {}\nhint: --timeout gives it more time; with \
+                    "some results did not arrive within {}:\n  {}\nhint: use --timeout to wait longer; with \
                      CARTOUCHE_KEEP=1 in the environment the logs are kept",
                     elapsed(self.patience),
                     lacking.join("\n  ")

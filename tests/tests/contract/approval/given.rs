@@ -23,7 +23,7 @@ async fn approves_nothing(subject: &Subject, given: &str, told: &str) -> Result<
             annotations.map(|annotations| annotations.remove(APPROVED));
         })
         .await?;
-    says("to approve it; to do: ".to_owned()).await?;
+    says("needs approval; to do: ".to_owned()).await?;
     let status = subject.status().await?;
     ensure!(status["currentRun"] == Value::Null, "{given:?}: {status}");
     Ok(())
@@ -35,8 +35,8 @@ async fn nothing_but_exactly_this_run_is_approved() -> Result<()> {
     let right = asked(&subject, 1).await?;
     let hash = right.trim_start_matches("1:").to_owned();
     let half = &right[..right.len() / 2];
-    let unreadable = "approves nothing: it has another form than <number>:<hash>)";
-    let document = "is for another document than what is rendered now)";
+    let unreadable = "approves nothing: its form is not <number>:<hash>)";
+    let document = "is for another document than the one that is rendered now)";
     for (given, told) in [
         (format!("2:{hash}"), "is for run 2)"),
         (format!("0:{hash}"), "is for run 0)"),

@@ -122,7 +122,7 @@ async fn what_was_approved_and_waits_for_its_turn_is_asked_about_anew_when_a_pro
     subject.says("Ready", "Unknown", "RunAtWork", "").await?;
     guarded.says("EVIL").await?;
     let other = guarded.waits_anew(2, &approval, 1).await?;
-    let told = "is for something else than the run is made of now";
+    let told = "does not match the run any more";
     subject
         .says("Ready", "Unknown", "ApprovalRequired", told)
         .await?;

@@ -26,9 +26,7 @@ async fn take_away(subject: &Subject, annotation: &str) -> Result<()> {
 }
 
 async fn is_refused(subject: &Subject, sequence: i64) -> Result<Value> {
-    let told = format!(
-        r#"run {sequence} is due, and "alice" has refused it: "not before [2J Monday"; to do: "#
-    );
+    let told = format!(r#""alice" has rejected run {sequence}: "not before [2J Monday"; to do: "#);
     subject.says("Ready", "False", "Rejected", &told).await?;
     let object = subject.object().await?;
     assert_eq!(condition(&object, "Stalled")["reason"], "Rejected");

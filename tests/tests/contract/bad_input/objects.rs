@@ -170,7 +170,7 @@ async fn a_stranger_whose_name_is_wanted_is_left_alone() -> Result<()> {
     let subject = world.runnable("r", json!({})).await?;
     let said = subject.fails("NameConflict", "").await?;
     let wanted = format!(
-        "TestObj {}/taken exists already, made by somebody else (created at {}), and the template gives every run this name; \
+        "TestObj {}/taken exists already, created by another client (created at {}), and the template gives every run this name; \
          to do: use metadata.generateName in the template instead of metadata.name, or delete that object",
         world.namespace,
         there["metadata"]["creationTimestamp"]

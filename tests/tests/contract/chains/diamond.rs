@@ -84,13 +84,13 @@ async fn a_branch_that_fails_holds_the_join_until_it_is_mended() -> Result<()> {
         .play(&it.c.run(2).await?, succeeded("False", "no"))
         .await?;
     let said =
-        it.d.fails("DependencyFailed", "stem from different states of Runnable")
-            .await?;
+        it.d.fails(
+            "DependencyFailed",
+            "derive from different revisions of Runnable",
+        )
+        .await?;
     assert!(
-        said.contains(&format!(
-            "Runnable {}/c has looked at it",
-            it.world.namespace
-        )),
+        said.contains(&format!("Runnable {}/c has seen it", it.world.namespace)),
         "{said}"
     );
     assert_eq!(it.d.status().await?["outputs"], json!({ "answer": "d1" }));
@@ -209,7 +209,7 @@ async fn a_branch_that_cannot_look_is_named_as_what_has_to_be_corrected() -> Res
     it.c.fails("SourceError", "").await?;
     it.change_a(2).await?;
     it.b.answer(2, json!("b2")).await?;
-    it.d.fails("DependencyFailed", "is Stalled, and looks at it when")
+    it.d.fails("DependencyFailed", "is Stalled, and follows when")
         .await?;
     assert_eq!(
         condition(&it.d.object().await?, "Stalled")["status"],

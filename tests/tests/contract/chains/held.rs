@@ -237,7 +237,7 @@ async fn a_controller_may_forbid_all_other_namespaces() -> Result<()> {
     let b = world.runnable("b", elsewhere("default")).await?;
     b.fails(
         "SourceError",
-        "the controller allows none but the Runnable's own",
+        "the controller allows only the Runnable's own",
     )
     .await?;
     let c = world.runnable("c", elsewhere(&world.namespace)).await?;

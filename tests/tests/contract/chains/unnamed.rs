@@ -36,7 +36,7 @@ async fn one_that_the_account_may_not_read_is_waited_for_and_not_named() -> Resu
     hidden.input("own", 2).await?;
     hidden.run(2).await?;
     end.input("own", 2).await?;
-    let waits = "stems from something that has yet to settle, and that this account may not read";
+    let waits = "derives from something that is still changing, and that this account may not read";
     end.says("RunTemplateReady", "Unknown", "DependencyNotReady", waits)
         .await?;
     says_nothing_of(&end, "hidden").await?;
@@ -69,7 +69,7 @@ async fn a_claim_to_read_one_tells_others_nothing_of_it() -> Result<()> {
     // It is at work, and would be named if `asks` derived from it.
     hidden.run(1).await?;
     let listens = reader(&here, "listens", &["asks"]).await?;
-    let waits = "/asks cannot go on (SourceError)";
+    let waits = "/asks is blocked (SourceError)";
     listens
         .says("RunTemplateReady", "Unknown", "DependencyNotReady", waits)
         .await?;

@@ -68,7 +68,7 @@ async fn a_source_that_gives_the_same_again_moves_nothing() -> Result<()> {
     let before = b.object().await?["status"].clone();
     a.edit(|object| object["metadata"]["annotations"] = json!({ "carto.run/rerun-token": "1" }))
         .await?;
-    b.says("Reconciling", "True", "SourceChanging", "on its way")
+    b.says("Reconciling", "True", "SourceChanging", "about to change")
         .await?;
     a.answer(2, json!("a1")).await?;
     b.until("its status to be as before", |object| {
@@ -92,7 +92,7 @@ async fn all_links_of_a_chain_are_under_way_until_the_last_has_run_at_one_write_
     let before = (writes(&audit, &world, "b")?, writes(&audit, &world, "c")?);
     a.input("own", 2).await?;
     for follower in [&b, &c] {
-        let says = "a change is on its way";
+        let says = "a Runnable upstream is about to change";
         follower
             .says("Reconciling", "True", "SourceChanging", says)
             .await?;

@@ -106,7 +106,10 @@ async fn an_open_tag_in_a_name_is_refused_by_the_template() -> Result<()> {
     world.template(json!({ "template": template })).await?;
     let subject = world.runnable("r", json!({ "inputs": {} })).await?;
     subject
-        .fails("TemplateStampFailure", "not known before the run is made")
+        .fails(
+            "TemplateStampFailure",
+            "not known before the run is created",
+        )
         .await?;
     Ok(())
 }

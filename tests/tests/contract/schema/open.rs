@@ -170,7 +170,7 @@ async fn a_status_without_room_for_a_result_makes_no_further_run_and_says_what_t
             "Ready",
             "False",
             "UnknownError",
-            "no further run is made above 1024 KiB",
+            "above 1024 KiB the controller creates no further run",
         )
         .await?;
     ensure!(said.contains("history 1"), "{said}");

@@ -60,13 +60,16 @@ async fn what_can_never_be_written_is_told_and_the_run_is_made_all_the_same() ->
     let bystander = bystander(&world).await?;
     let keyed = |keys: Value| json!({ "kind": "Secret", "name": "db", "keys": keys });
     for (index, (sink, part)) in [
-        (to(SECRET, "../x"), "which no Secret can be called"),
-        (to(SECRET, "Upper"), "which no Secret can be called"),
+        (to(SECRET, "../x"), "which is not a valid name of a Secret"),
+        (to(SECRET, "Upper"), "which is not a valid name of a Secret"),
         (
             keyed(json!({ "unknown": "A" })),
             "the template declares no such output",
         ),
-        (keyed(json!({ "answer": ".." })), "which no object can have"),
+        (
+            keyed(json!({ "answer": ".." })),
+            "no object can have this key",
+        ),
     ]
     .into_iter()
     .enumerate()

@@ -29,7 +29,7 @@ async fn a_fight_over_a_sink_is_told_and_costs_few_writes() -> Result<()> {
         told |= said["reason"] == "OutputSinkFailed"
             && said["message"]
                 .as_str()
-                .is_some_and(|it| it.contains("ConfigMap db is changed by somebody else"));
+                .is_some_and(|it| it.contains("another client changes ConfigMap db"));
         ensure!(began.elapsed() < Duration::from_mins(2), "{object}");
     }
     ensure!(told, "nobody was told");

@@ -227,7 +227,7 @@ async fn a_run_that_is_there_is_not_called_gone_since_the_template_takes_outputs
             "RunTemplateReady",
             "False",
             "OutputSinkFailed",
-            "is there and does not give its outputs by the template as it is",
+            "exists, but does not give them with the current template",
         )
         .await?;
     ensure!(!said.contains("any more"), "{said}");
@@ -242,7 +242,10 @@ async fn without_a_secret_it_is_nowhere_and_the_status_says_so() -> Result<()> {
     let subject = writing(&world, json!([to(CONFIG_MAP, "db")])).await?;
     gives(&world, &subject, 1, "one", PIN).await?;
     subject
-        .fails("OutputSinkFailed", "the sensitive outputs pin are nowhere")
+        .fails(
+            "OutputSinkFailed",
+            "the sensitive outputs pin are stored nowhere",
+        )
         .await?;
     holds(&world, CONFIG_MAP, "db", json!({ "answer": "one" })).await?;
     let status = subject.status().await?;
@@ -377,7 +380,7 @@ async fn a_rule_that_may_show_the_value_is_not_accepted_and_another_repeats_no_w
     // Too short to be found.
     let status = json!({ "answer": "one", "pin": "abc", "said": "it is abc" });
     world.play(&run, status).await?;
-    let part = "is not shown, since its template has sensitive outputs";
+    let part = "is not shown, because its template has sensitive outputs";
     subject
         .says("StampedObjectCondition", "True", "MatchedField", part)
         .await?;

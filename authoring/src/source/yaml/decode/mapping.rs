@@ -186,6 +186,6 @@ fn as_text(scalar: &Scalar, span: &Range<usize>) -> Result<(String, Key), Refusa
 }
 
 fn no_key(span: &Range<usize>) -> Refusal {
-    let message = "kubectl refuses this as a key: it is no text, and none can be made of it";
-    Refusal::new(message, span.clone()).help("put it in quotes, if it is a text")
+    let message = "kubectl refuses this as a key: it is not a string, and cannot become one";
+    Refusal::new(message, span.clone()).help("put it in quotes, if it is a string")
 }

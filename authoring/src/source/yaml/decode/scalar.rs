@@ -47,7 +47,7 @@ fn by_tag(kind: &str, text: &str) -> Result<Resolved, String> {
     if is_meant {
         return Ok(found);
     }
-    Err(format!("this is no {kind}, which its tag says"))
+    Err(format!("this is not a {kind}, but its tag says so"))
 }
 
 fn by_looks(text: &str) -> Resolved {

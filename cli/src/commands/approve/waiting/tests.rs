@@ -99,8 +99,10 @@ fn what_is_written_on_it_already_is_approved_whatever_it_waits_for_by_now() {
 #[test]
 fn where_nothing_waits_for_a_person_it_says_why() {
     let none = json!({ "status": { "pending": null } });
-    assert!(nothing(&none, Due::Nothing(3)).contains("run 3 of hello is of what is rendered now"));
-    assert!(nothing(&none, Due::Pending(3)).contains("run 3 of hello is to be made already"));
+    assert!(nothing(&none, Due::Nothing(3)).contains("run 3 of hello matches the rendered object"));
+    assert!(
+        nothing(&none, Due::Pending(3)).contains("run 3 of hello is already about to be created")
+    );
     let suspended = nothing(&json!({ "spec": { "suspend": true } }), Due::New(4));
     assert!(
         suspended.contains("`cartouche resume hello -n shop`"),
@@ -111,7 +113,7 @@ fn where_nothing_waits_for_a_person_it_says_why() {
     let due = Rendered::Known(Due::New(4), "v1:a");
     let automatic = of(&none, ApprovalPolicy::Automatic, &due);
     let Waiting::Nothing(automatic) = automatic.unwrap() else {
-        panic!("nobody is asked");
+        panic!("the run waits for approval");
     };
     assert!(automatic.contains("spec.approval: Manual"), "{automatic}");
 }
@@ -147,7 +149,7 @@ fn where_the_hash_is_not_known_the_status_is_believed_only_if_somebody_says_so()
     let of = |patch: Value, rendered| of(&patch, ApprovalPolicy::Manual, &rendered);
     let untold = of(json!({}), Rendered::Untold("unread".to_owned()));
     let error = untold.unwrap_err().to_string();
-    let hint = "`cartouche approve hello --unverified -n shop` approves what the status asks about";
+    let hint = "approve the run in the status with `cartouche approve hello --unverified -n shop`";
     assert!(error.contains(hint), "{error}");
     let waits = of(json!({}), Rendered::Unverified).unwrap();
     assert_eq!(waits, Waiting::ForPerson(approval()));
@@ -157,12 +159,12 @@ fn where_the_hash_is_not_known_the_status_is_believed_only_if_somebody_says_so()
     for (patch, told) in [
         (
             json!({ "status": { "pending": null } }),
-            "asks nobody by its status, which says that Ready is Unknown",
+            "does not wait for approval: Ready is Unknown",
         ),
         (json!({ "spec": { "suspend": true } }), "is suspended"),
     ] {
         let Waiting::Nothing(why) = of(patch, Rendered::Unverified).unwrap() else {
-            panic!("nobody is asked");
+            panic!("the run waits for approval");
         };
         assert!(why.contains(told), "{why}");
     }

@@ -50,7 +50,7 @@ fn ignored(spec: &Value, known: &[&str]) -> Vec<Remark> {
     let ours = fields.filter(|(name, value)| !known.contains(&name.as_str()) && !value.is_null());
     let remark = |(name, _): (&String, &Value)| {
         let text = format!(
-            "Cartographer ignored spec.{name}, which it does not have; here it counts: take it out, or see what it does in docs/reference/api.md"
+            "Cartographer ignored spec.{name}, which it does not have; here it counts: remove it, or see its meaning in docs/reference/api.md"
         );
         Remark::new(Level::Differs, text)
     };

@@ -55,16 +55,16 @@ fn wrong(
         if is_here(&namespaces) {
             let roles = roles.filter(|roles| role.kind == "Role" && !roles.contains(&role.name))?;
             let meant = suggestion::nearest(&role.name, roles.iter().map(String::as_str));
-            let meant = meant.map_or_else(String::new, |it| format!("; a Role {it} is there"));
+            let meant = meant.map_or_else(String::new, |it| format!("; there is a Role {it}"));
             let role = &role.name;
             return Some(format!(
-                "RoleBinding {name} names Role {role}, which is not there{meant}"
+                "RoleBinding {name} names Role {role}, which does not exist{meant}"
             ));
         }
         let other = namespaces.first()?;
         (!has_any && account != DEFAULT_SERVICE_ACCOUNT).then(|| {
             format!(
-                "RoleBinding {name} is for ServiceAccount {account} of the namespace {other}, and not for that of {namespace}"
+                "RoleBinding {name} is for ServiceAccount {account} of the namespace {other}, not of {namespace}"
             )
         })
     });
@@ -92,11 +92,12 @@ mod tests {
 
     #[test]
     fn a_binding_of_another_namespace_or_of_no_role_is_named() {
-        let elsewhere = "RoleBinding b is for ServiceAccount builder of the namespace default, and not for that of shop";
+        let elsewhere =
+            "RoleBinding b is for ServiceAccount builder of the namespace default, not of shop";
         assert_eq!(said(&[binding("default", "builder")]), [elsewhere]);
         assert_eq!(
             said(&[binding("shop", "bulider")]),
-            ["RoleBinding b names Role bulider, which is not there; a Role builder is there"]
+            ["RoleBinding b names Role bulider, which does not exist; there is a Role builder"]
         );
         assert!(said(&[binding("shop", "builder")]).is_empty());
         // Roles that the user may not list may exist.

@@ -18,8 +18,7 @@ fn the_text_says_what_the_document_says() {
         plain,
         format!(
             "hello: Ready is False (RunTemplateNotFound)\n  m\n  to do: {to_do}\n\
-             no run yet\nwhat is rendered now has not run yet: run 1 is to come\n  \
-             `cartouche diff hello` shows what differs\n"
+             no run yet\nrun 1 comes next\n  `cartouche diff hello` shows what differs\n"
         )
     );
 }
@@ -59,7 +58,7 @@ fn no_message_reaches_the_terminal_as_a_command_or_as_a_line_of_its_own() {
 
 #[test]
 fn a_run_whose_predecessors_are_forgotten_is_not_called_the_first() {
-    assert_eq!(reasons(&Because::First), "it is the first one\n");
+    assert_eq!(reasons(&Because::First), "it is the first run\n");
     let forgotten = reasons(&Because::Forgotten);
     assert!(
         forgotten.contains("the runs before it are forgotten"),
@@ -78,7 +77,7 @@ fn what_failed_says_when_it_is_tried_again_and_when_it_is_not_any_more() {
                 attempts,
                 at: at.clone(),
             },
-            "attempt 2 of 4 begins at 2026-01-01T00:00:10Z; a change or a re-run goes first",
+            "attempt 2 of 4 begins at 2026-01-01T00:00:10Z; a change or a re-run starts immediately",
         ),
         (
             Retry::Held {
@@ -90,7 +89,7 @@ fn what_failed_says_when_it_is_tried_again_and_when_it_is_not_any_more() {
         ),
         (
             Retry::Exhausted { attempts },
-            "it was attempt 4 of 4, the last one",
+            "it was the last attempt, 4 of 4",
         ),
     ];
     for (retry, words) in told {
@@ -104,7 +103,8 @@ fn what_failed_says_when_it_is_tried_again_and_when_it_is_not_any_more() {
 #[test]
 fn a_runnable_that_nobody_has_looked_at_needs_a_controller() {
     let unobserved = text(&explanation(&json!([]), false));
-    let expected = "hello: no controller has looked at it\n  to do: see that the controller runs";
+    let expected =
+        "hello: no controller has reconciled it yet\n  to do: check that the controller runs";
     assert!(unobserved.starts_with(expected), "{unobserved}");
 }
 
@@ -121,16 +121,10 @@ fn what_blocks_is_not_said_again_of_what_would_run() {
         text(&blocked)
     };
     let same = told("no value");
-    assert!(
-        same.ends_with("cannot be told before that is mended\n"),
-        "{same}"
-    );
+    assert!(same.ends_with("is unknown until you fix that\n"), "{same}");
     assert_eq!(same.matches("no value").count(), 1, "{same}");
     let other = told("no such template");
-    assert!(
-        other.ends_with("cannot be told: no such template\n"),
-        "{other}"
-    );
+    assert!(other.ends_with("is unknown: no such template\n"), "{other}");
 }
 
 #[test]
@@ -148,9 +142,9 @@ fn what_is_running_is_not_said_to_have_run() {
     };
     assert!(
         told(RunState::Running)
-            .ends_with("nothing else to run: run 4, of what is rendered now, is at work\n")
+            .ends_with("nothing else to run: run 4 matches the rendered object, and is running\n")
     );
-    assert!(told(ended).ends_with("nothing to run: run 4 is of what is rendered now\n"));
+    assert!(told(ended).ends_with("nothing to run: run 4 matches the rendered object\n"));
 }
 
 #[test]
@@ -191,11 +185,11 @@ fn no_cause_is_empty_and_what_only_a_profile_changed_is_told_apart() {
     };
     assert_eq!(
         told(&["spec.x"], &["spec.y"], &[]),
-        "what is rendered differs from run 1:\n    - spec.x: \"a\"\n    + spec.x: \"b\"\n  \
+        "the rendered object differs from run 1:\n    - spec.x: \"a\"\n    + spec.x: \"b\"\n  \
          also differs by the profile, which makes no run: spec.y\n"
     );
     let of_secret = told(&[], &[], std::slice::from_ref(&secret));
-    let begin = "something has changed since run 1 that no field shows:\n    ";
+    let begin = "something that no field shows has changed since run 1:\n    ";
     assert!(of_secret.starts_with(begin), "{of_secret}");
     assert!(
         of_secret.ends_with("which gives the input token: v1 became v2\n"),
@@ -203,8 +197,7 @@ fn no_cause_is_empty_and_what_only_a_profile_changed_is_told_apart() {
     );
     assert!(!told(&[], &[], &[]).contains(":\n"));
     assert!(
-        told(&["spec.x"], &[], &[secret])
-            .contains("  of what its inputs come from this had changed:\n")
+        told(&["spec.x"], &[], &[secret]).contains("  these sources of its inputs had changed:\n")
     );
 }
 

@@ -109,7 +109,7 @@ async fn a_value_of_another_type_is_placed_in_what_was_sent() {
     let cause = refused.cause_of_refusal(&sent.await.unwrap_err());
     let told = cause.to_string();
     assert!(
-        told.contains("at metadata.ownerReferences[0].controller there has to be a string"),
+        told.contains("at metadata.ownerReferences[0].controller there must be a string"),
         "{told}"
     );
 }

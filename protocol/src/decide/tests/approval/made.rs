@@ -84,7 +84,10 @@ fn what_a_profile_reads_is_approved_with_the_rest() {
     let text = wanted(&due("good"));
     assert!(text.starts_with("3:m1:"), "{text}");
     let told = waits(&approving(due("EVIL"), text.clone()));
-    assert!(told.contains("what these read"), "{told}");
+    assert!(
+        told.contains("a value that these read has changed"),
+        "{told}"
+    );
     let current = begun("good").current.unwrap();
     assert_eq!(text, format!("3:{}", current.approved.unwrap()));
 }

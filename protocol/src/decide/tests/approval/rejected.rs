@@ -29,7 +29,7 @@ fn what_a_person_refused_is_not_run_and_says_so_in_their_words() {
         let changed = manual(with(ended(2, "A", before), "B"));
         let facts = rejecting(changed, of(3, "B"));
         let error = stuck(&facts, Category::Rejected);
-        let said = r#"run 3 is due, and "alice" has refused it: "not before\u{202e} Monday, to do: run me"; to do: change"#;
+        let said = r#""alice" has rejected run 3: "not before\u{202e} Monday, to do: run me"; to do: change"#;
         assert!(error.message.starts_with(said), "{}", error.message);
         let status = status::status(&facts, &facts.ledger, Some(&error));
         for kind in [READY, STALLED] {

@@ -22,7 +22,7 @@ fn a_create_that_was_put_off_asks_anew_whether_it_may_be_sent() {
     let facts = intended_beside(latest);
     assert_eq!(decide(&facts), Step::ReadRun(run_name(&name(3))));
     let absent = facts.clone().reading_absent(&name(3));
-    assert!(waiting(&absent).contains("is at work"));
+    assert!(waiting(&absent).contains("is still running"));
     let mut own = facts.clone();
     own.only_attempt = true;
     assert_eq!(decide(&own), Step::Create, "its intent has asked");
