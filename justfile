@@ -28,10 +28,9 @@ lint:
     cargo clippy --workspace --all-targets --all-features -- --deny warnings
     cargo generate --check
 
-# Write what comes from the code: config/crd, docs/reference/api.md, and the help texts in docs.
+# Write what comes from the code: config/crd, and pages and tables in docs/reference.
 generate:
     cargo generate
-    UPDATE_DOCS=1 cargo test --quiet --workspace --test program help
 
 # Write tests/releases/renderings.json anew. Only until the first release is tagged, and never after: CONTRIBUTING.md, "Another hash".
 renderings:

@@ -1,6 +1,7 @@
 //! Kubernetes Events about Runnables: best effort, bounded, and never in the way of a run. No namespace takes the share
 //! of another.
 
+mod reason;
 mod waiting;
 
 use std::{
@@ -9,8 +10,9 @@ use std::{
 };
 
 use cartouche_crds::{API_VERSION, Runnable};
-use cartouche_protocol::{conditions::RETRY_SCHEDULED, told::bounded};
+use cartouche_protocol::told::bounded;
 use kube::ResourceExt;
+pub use reason::{NormalReason, WarningReason};
 use serde_json::json;
 use tokio::{
     sync::mpsc,
@@ -29,12 +31,7 @@ const BURST_SECONDS: f64 = 5.0;
 /// Time that the API server may take for one event.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Reason of the event that a run waits for approval.
-const APPROVAL_REQUESTED: &str = "ApprovalRequested";
-/// Reason of the event that a run is asked to stop.
-const RUN_STOPPED: &str = "RunStopped";
-
-/// Occasion of an event. The reasons of Normal events are Cartographer's, where it has such events.
+/// Occasion of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Occasion {
     /// A run was created: `resource.group/name`.
@@ -136,34 +133,30 @@ fn prefix(name: &str) -> &str {
 }
 
 fn wording(runnable: &Runnable, occasion: &Occasion) -> (&'static str, String, String) {
-    match occasion {
+    let (reason, message) = match occasion {
         Occasion::Applied(object) => (
-            "Normal",
-            "StampedObjectApplied".to_owned(),
+            NormalReason::StampedObjectApplied,
             format!("Created object [{object}]"),
         ),
         Occasion::Removed(object) => (
-            "Normal",
-            "StampedObjectRemoved".to_owned(),
+            NormalReason::StampedObjectRemoved,
             format!("Deleted object [{object}]"),
         ),
         Occasion::OutputChanged(object) => (
-            "Normal",
-            "ResourceOutputChanged".to_owned(),
+            NormalReason::ResourceOutputChanged,
             format!(
                 "Runnable [{}] found a new output in [{object}]",
                 runnable.name_any()
             ),
         ),
-        Occasion::RetryScheduled(message) => {
-            ("Normal", RETRY_SCHEDULED.to_owned(), message.clone())
+        Occasion::RetryScheduled(message) => (NormalReason::RetryScheduled, message.clone()),
+        Occasion::ApprovalRequested(message) => (NormalReason::ApprovalRequested, message.clone()),
+        Occasion::Stopped(message) => (NormalReason::RunStopped, message.clone()),
+        Occasion::Warning { reason, message } => {
+            return ("Warning", reason.clone(), message.clone());
         }
-        Occasion::ApprovalRequested(message) => {
-            ("Normal", APPROVAL_REQUESTED.to_owned(), message.clone())
-        }
-        Occasion::Stopped(message) => ("Normal", RUN_STOPPED.to_owned(), message.clone()),
-        Occasion::Warning { reason, message } => ("Warning", reason.clone(), message.clone()),
-    }
+    };
+    ("Normal", reason.as_str().to_owned(), message)
 }
 
 /// Sends events, one after the other.

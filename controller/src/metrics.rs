@@ -1,6 +1,7 @@
 //! Metrics for operators. Label values come from closed sets: no names of users' objects.
 
 mod classic;
+mod description;
 mod labels;
 mod process;
 
@@ -11,6 +12,7 @@ use std::{
 
 use cartouche_crds::{RunResult, StopReason};
 use cartouche_protocol::category::Category;
+pub use description::{Description, MetricKind};
 use http::{Method, StatusCode};
 use k8s_openapi::jiff::Timestamp;
 use labels::{
@@ -43,9 +45,10 @@ fn durations() -> Histogram {
     ])
 }
 
-/// Defines all metrics by a table of field, name (that of a counter ends in `_total` in the output), and help.
+/// Defines all metrics by a table of field, name (that of a counter ends in `_total` in the output), and help, for each
+/// subject. The first sentence of a help states what is counted or measured.
 macro_rules! metrics {
-    ($($field:ident: $type:ty = $new:expr, $name:literal, $help:literal;)*) => {
+    ($($subject:literal { $($field:ident: $type:ty = $new:expr, $name:literal, $help:literal;)+ })+) => {
         /// All metrics of the process.
         #[derive(Clone)]
         pub struct Metrics {
@@ -53,89 +56,103 @@ macro_rules! metrics {
             surveyor: Arc<OnceLock<Surveyor>>,
             /// Lock for one answer at a time: each counts all Runnables again.
             answering: Arc<Mutex<()>>,
-            $($field: $type,)*
+            $($($field: $type,)+)+
         }
 
         impl Metrics {
             fn registered() -> Self {
                 let mut registry = Registry::default();
-                $(let $field: $type = $new;
-                registry.register($name, $help, $field.clone());)*
-                Self { registry: Arc::new(registry), surveyor: Arc::default(), answering: Arc::default(), $($field,)* }
+                $($(let $field: $type = $new;
+                registry.register($name, $help, $field.clone());)+)+
+                Self { registry: Arc::new(registry), surveyor: Arc::default(), answering: Arc::default(), $($($field,)+)+ }
             }
         }
 
-        /// Names in the table, with the types.
-        #[cfg(test)]
-        const TABLE: &[(&str, &str)] = &[$(($name, stringify!($type)),)*];
+        /// Returns the descriptions of all metrics, for `docs/reference/metrics.md`.
+        #[must_use]
+        pub fn descriptions() -> Vec<Description> {
+            vec![$($(Description::of::<$type>($subject, $name, $help)),+),+]
+        }
     };
 }
 
 metrics! {
-    runs_created: Counter = Counter::default(), "cartouche_runs_created",
-        "Created runs";
-    runs_finished: Family<ResultLabels, Counter> = Family::default(), "cartouche_runs_finished",
-        "Results of current runs, by result; the end of a superseded run is not counted";
-    runs_deleted: Counter = Counter::default(), "cartouche_runs_deleted",
-        "Finished runs that retention deleted";
-    run_retries: Counter = Counter::default(), "cartouche_run_retries",
-        "Retries of failed runs";
-    run_stops: Family<ReasonLabels, Counter> = Family::default(), "cartouche_run_stops",
-        "Runs that were asked to stop, by reason: TimedOut, Replaced (by a later one), Cancelled (by a user) or Other";
-    change_to_run: Histogram = durations(), "cartouche_change_to_run_seconds",
-        "Time from the arrival of a changed spec in this process to the creation of its run; changes that wait for something else meanwhile, or whose create fails, are left out";
-    oldest_waiting: Seconds = Gauge::default(), "cartouche_oldest_waiting_change_age_seconds",
-        "Age of the oldest change that this process has not acted on: a spec that no status reflects, or a run that is intended and not created; 0 without one. Above a minute something is wrong";
-    queue_length: Gauge = Gauge::default(), "cartouche_queue_length",
-        "Runnables that wait for their turn to be reconciled";
-    requests: Family<RequestLabels, Counter> = Family::default(), "cartouche_api_requests",
-        "Requests to the API server by method, identity (controller or account) and class of answer; a rising share of none or 5xx means that the API server has a problem, and of 429 that it throttles this controller";
-    request_seconds: ByMethod = Family::new_with_constructor(durations), "cartouche_api_request_duration_seconds",
-        "Time until the API server began its answer, by method; requests without an answer are left out";
-    reconciles: Family<OutcomeLabels, Counter> = Family::default(), "cartouche_reconciles",
-        "Reconciliations of a Runnable by outcome; if many wait or have a problem, check their conditions";
-    reconcile_seconds: Histogram = durations(), "cartouche_reconcile_duration_seconds",
-        "Duration of a reconciliation, requests included";
-    problems: Family<ReasonLabels, Counter> = Family::default(), "cartouche_reconcile_problems",
-        "Problems, by the reason in the condition of the Runnable";
-    events_dropped: Counter = Counter::default(), "cartouche_events_dropped",
-        "Kubernetes Events not sent because there were too many of a namespace, a newer one of the same reason among them, or because they were not accepted";
-    watched_kinds: Family<WatchLabels, Gauge> = Family::default(), "cartouche_watched_kinds",
-        "Kinds that are watched, polled for lack of permissions, or polled because their watch fails";
-    watched_secrets: Family<SecretLabels, Gauge> = Family::default(), "cartouche_watched_secrets",
-        "Secrets that inputs come from, by how they are watched: Watched, Starting, Refused (the account may not), Full (beyond --max-watched-objects) or Failing; all but those that are Watched are polled";
-    watch_up: Family<ResourceLabels, Gauge> = Family::default(), "cartouche_watch_up",
-        "1 while the watch of a resource that the controller itself needs works; while it is 0, the controller notices changes of it late";
-    runnables: Family<ReadyLabels, Gauge> = Family::default(), "cartouche_runnables",
-        "Runnables by status and reason of Ready; the reason is Run if it is one of the run itself, and Unobserved if no status was written yet";
-    oldest_unfinished: Gauge = Gauge::default(), "cartouche_oldest_unfinished_run_seconds",
-        "Age of the oldest run that has not ended; 0 without one";
-    build: Family<BuildLabels, Gauge> = Family::default(), "cartouche_build_info",
-        "Always 1; its label is the version of the controller";
-    unknown_runs: Counter = Counter::default(), "cartouche_unknown_runs",
-        "Objects that claim to be runs of a Runnable whose ledger cannot know them: forged, or left by a restored backup";
-    unlistable_kinds: Counter = Counter::default(), "cartouche_unlistable_kinds",
-        "Kinds that were left out when the runs of a Runnable without a ledger were listed, because its ServiceAccount may not list them: a permission that was taken away too early hides runs";
-    cached_runs_dropped: Counter = Counter::default(), "cartouche_cached_runs_dropped",
-        "Objects that claim to be runs of one Runnable and are not kept in memory, because there are more than 1,000, or as many that were deleted: probably forged";
-    undecodable: Counter = Counter::default(), "cartouche_undecodable_objects",
-        "Objects that could not be read and are ignored";
-    status_errors: Family<VerbLabels, Counter> = Family::default(), "cartouche_status_errors",
-        "Reads (get) and writes (update) of a Runnable's status that failed for another reason than a conflict; nothing is run for a Runnable whose status cannot be written";
-    status_conflicts: Counter = Counter::default(), "cartouche_status_conflicts",
-        "Writes of a Runnable's status that the API server refused because another client had written the Runnable meanwhile; many mean a second controller, or a tool that writes all the time";
-    panics: Counter = Counter::default(), "cartouche_panics",
-        "Reconciliations of a Runnable that a bug in the controller ended; please report it";
-    task_restarts: Counter = Counter::default(), "cartouche_task_restarts",
-        "Watches that a bug in the controller ended, and that were restarted: please report it with the log";
-    process_cpu: Counter<f64, AtomicU64> = Counter::default(), "process_cpu_seconds",
-        "CPU time of the process";
-    process_memory: Gauge = Gauge::default(), "process_resident_memory_bytes",
-        "Resident memory of the process";
-    process_start: Seconds = Gauge::default(), "process_start_time_seconds",
-        "When the process began, in seconds since 1970";
-    process_files: Gauge = Gauge::default(), "process_open_fds",
-        "Open files and connections of the process";
+    "Runs" {
+        runs_created: Counter = Counter::default(), "cartouche_runs_created",
+            "Runs created";
+        runs_finished: Family<ResultLabels, Counter> = Family::default(), "cartouche_runs_finished",
+            "Results of current runs. Superseded runs are not counted";
+        runs_deleted: Counter = Counter::default(), "cartouche_runs_deleted",
+            "Finished runs that retention deleted";
+        run_retries: Counter = Counter::default(), "cartouche_run_retries",
+            "Retries of failed runs";
+        run_stops: Family<ReasonLabels, Counter> = Family::default(), "cartouche_run_stops",
+            "Runs asked to stop";
+        oldest_unfinished: Gauge = Gauge::default(), "cartouche_oldest_unfinished_run_seconds",
+            "Age of the oldest unfinished run, superseded runs included; 0 without one";
+    }
+    "Runnables" {
+        runnables: Family<ReadyLabels, Gauge> = Family::default(), "cartouche_runnables",
+            "Runnables by status and reason of Ready";
+        oldest_waiting: Seconds = Gauge::default(), "cartouche_oldest_waiting_change_age_seconds",
+            "Age of the oldest change that this process has not acted on; 0 without one. Above a minute something is wrong";
+        change_to_run: Histogram = durations(), "cartouche_change_to_run_seconds",
+            "Time from the arrival of a changed spec to the creation of its run. Changes that wait for something else, or whose create fails, are left out";
+        queue_length: Gauge = Gauge::default(), "cartouche_queue_length",
+            "Runnables that wait for their reconcile";
+        reconciles: Family<OutcomeLabels, Counter> = Family::default(), "cartouche_reconciles",
+            "Reconciles of Runnables, by outcome";
+        reconcile_seconds: Histogram = durations(), "cartouche_reconcile_duration_seconds",
+            "Duration of a reconcile, requests included";
+        problems: Family<ReasonLabels, Counter> = Family::default(), "cartouche_reconcile_problems",
+            "Problems, by the reason in the condition";
+    }
+    "API server" {
+        requests: Family<RequestLabels, Counter> = Family::default(), "cartouche_api_requests",
+            "Requests, by class of answer. 429: the API server throttles this controller; none: no answer";
+        request_seconds: ByMethod = Family::new_with_constructor(durations), "cartouche_api_request_duration_seconds",
+            "Time until the API server began its answer. Requests without an answer are left out";
+        status_errors: Family<VerbLabels, Counter> = Family::default(), "cartouche_status_errors",
+            "Failed reads (get) and writes (update) of a Runnable's status, without conflicts. Nothing runs for a Runnable whose status cannot be written";
+        status_conflicts: Counter = Counter::default(), "cartouche_status_conflicts",
+            "Writes of a status that conflicted with another write. A few are normal. Many mean a second controller, or a tool that writes all the time";
+        events_dropped: Counter = Counter::default(), "cartouche_events_dropped",
+            "Events not sent: too many waited in a namespace, a newer one of the same reason replaced it, or the API server refused it";
+    }
+    "Watches" {
+        watch_up: Family<ResourceLabels, Gauge> = Family::default(), "cartouche_watch_up",
+            "1 while a watch that the controller itself needs works; 0 while it fails, is forbidden or has not begun";
+        watched_kinds: Family<WatchLabels, Gauge> = Family::default(), "cartouche_watched_kinds",
+            "Kinds of runs and of selected objects, by the state of their watch";
+        watched_secrets: Family<SecretLabels, Gauge> = Family::default(), "cartouche_watched_secrets",
+            "Secrets that inputs come from, for each account that reads them, by the state of their watch";
+    }
+    "Unusual objects" {
+        unknown_runs: Counter = Counter::default(), "cartouche_unknown_runs",
+            "Objects that claim to be runs and cannot be: forged, or from a restored backup";
+        cached_runs_dropped: Counter = Counter::default(), "cartouche_cached_runs_dropped",
+            "Objects that claim to be runs and are dropped from memory, because one Runnable has more than 1,000 existing or 1,000 deleted ones: probably forged";
+        undecodable: Counter = Counter::default(), "cartouche_undecodable_objects",
+            "Runnables, templates, profiles and objects with labels of runs that could not be read, on each arrival";
+        unlistable_kinds: Counter = Counter::default(), "cartouche_unlistable_kinds",
+            "Kinds that a ServiceAccount may not list, left out when a lost ledger was rebuilt. A permission that is removed too early hides runs";
+    }
+    "Process" {
+        build: Family<BuildLabels, Gauge> = Family::default(), "cartouche_build_info",
+            "Always 1; the label is the version of the controller";
+        panics: Counter = Counter::default(), "cartouche_panics",
+            "Reconciles that ended in a bug of the controller: report it";
+        task_restarts: Counter = Counter::default(), "cartouche_task_restarts",
+            "Watches restarted after a bug of the controller: report the panic in the log";
+        process_cpu: Counter<f64, AtomicU64> = Counter::default(), "process_cpu_seconds",
+            "CPU time";
+        process_memory: Gauge = Gauge::default(), "process_resident_memory_bytes",
+            "Resident memory (Linux)";
+        process_start: Seconds = Gauge::default(), "process_start_time_seconds",
+            "Start time, in seconds since 1970";
+        process_files: Gauge = Gauge::default(), "process_open_fds",
+            "Open files and connections (Linux)";
+    }
 }
 
 impl Default for Metrics {

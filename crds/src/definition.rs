@@ -9,7 +9,7 @@ use kube::CustomResourceExt;
 use serde_json::json;
 
 use crate::{
-    names::SCHEMA_ANNOTATION, profile::ClusterRunProfile, run_template::ClusterRunTemplate,
+    keys::SCHEMA_ANNOTATION, profile::ClusterRunProfile, run_template::ClusterRunTemplate,
     runnable::Runnable,
 };
 

@@ -65,3 +65,19 @@ pub fn remove_own_labels(metadata: &mut Map<String, Value>) {
 pub fn is_own_label(key: &str) -> bool {
     OWN.iter().any(|(_, own)| own.contains(&key))
 }
+
+#[cfg(test)]
+mod tests {
+    use cartouche_crds::{KEYS, KeyHolder};
+
+    use super::is_own_label;
+
+    #[test]
+    fn the_own_keys_are_those_of_runs_and_output_objects() {
+        for key in KEYS {
+            let is_set_here = |on| KEYS.iter().any(|it| it.key == key.key && it.on == on);
+            let expected = is_set_here(KeyHolder::Run) || is_set_here(KeyHolder::OutputObject);
+            assert_eq!(is_own_label(key.key), expected, "{key:?}");
+        }
+    }
+}

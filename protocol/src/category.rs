@@ -3,159 +3,96 @@
 
 use std::fmt;
 
-/// The reason why a Runnable is not ready, in one word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Category {
-    /// It cannot be read: too deep, too large, or of another type than its schema says.
-    InvalidRunnable,
-    /// Its `ServiceAccount` cannot be used.
-    ServiceAccountError,
-    /// The controller gets no token for its `ServiceAccount`.
-    ServiceAccountTokenError,
-    /// No client can be built for its `ServiceAccount`.
-    ClientBuilderError,
-    /// Its template does not exist, or is not acceptable.
-    RunTemplateNotFound,
-    /// The template cannot be rendered for it, or its selector does not pick one object.
-    TemplateStampFailure,
-    /// The API server did not accept the run, or did not answer.
-    StampedObjectRejectedByAPIServer,
-    /// Its runs cannot be listed or read.
-    FailedToListCreatedObjects,
-    /// The newest successful run lacks an output.
-    OutputPathNotSatisfied,
-    /// Outputs cannot be written to their objects.
-    OutputSinkFailed,
-    /// The name of the run is taken.
-    NameConflict,
-    /// Runs follow one another without a change by a user.
-    RunawayDetected,
-    /// A policy of the Runnable or its template cannot be used.
-    PolicyInvalid,
-    /// An input from another object cannot be used.
-    SourceError,
-    /// An input comes from an object or a key that does not exist yet, or the next run waits for
-    /// the sources of its inputs.
-    DependencyNotReady,
-    /// A run is pending, and the sources of its inputs allow none before a user corrects them.
-    DependencyFailed,
-    /// The inputs of the Runnable derive from its own outputs.
-    DependencyCycle,
-    /// Several profiles match, and none outranks the others.
-    ProfileAmbiguous,
-    /// No profile can be used.
-    ProfileNotFound,
-    /// No change is pending, and a request to choose the profile again can choose none.
-    ProfileNotRefreshed,
-    /// The profile cannot be applied to what is rendered.
-    ProfileDoesNotFit,
-    /// The pods of the next run lack a permission that its template requires.
-    PermissionMissing,
-    /// A run is pending, and waits until what is rendered has stayed the same for a while.
-    Debouncing,
-    /// A run is pending, and needs approval.
-    ApprovalRequired,
-    /// A run is pending, and a person has rejected it.
-    Rejected,
-    /// A run is pending, and may not begin while an earlier one is at work.
-    RunAtWork,
-    /// A run was requested to stop, and is still at work.
-    StopFailed,
-    /// Another controller writes the same status.
-    OtherController,
-    /// A run is pending, and the Runnable is suspended.
-    Suspended,
-    /// It is of a newer release: its status needs a feature, or its Runnable, template or profile
-    /// has a field, that this release does not know.
-    NewerRelease,
-    /// A run is pending, and the installed definitions of our kinds are older than this release.
-    DefinitionsOutdated,
-    /// Anything else.
-    UnknownError,
+use cartouche_crds::reasons;
+
+use crate::conditions::{FALSE, TRUE, UNKNOWN};
+
+reasons! {
+    /// The reason why a Runnable is not ready, in one word.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Category {
+        /// The controller cannot read the Runnable: a field has the wrong type, or it is too deep or too large. No run
+        /// is created, and the current run is not followed.
+        InvalidRunnable,
+        /// The namespace has no `ServiceAccount` with the name in `spec.serviceAccountName` (by default `default`).
+        ServiceAccountError,
+        /// The controller gets no token for the `ServiceAccount`.
+        ServiceAccountTokenError,
+        /// No client can be built for the `ServiceAccount`.
+        ClientBuilderError,
+        /// The template does not exist, cannot be read, or is not accepted.
+        RunTemplateNotFound,
+        /// The template cannot be rendered, or its selector does not match exactly one object.
+        TemplateStampFailure,
+        /// The API server did not accept the run, or did not answer.
+        StampedObjectRejectedByAPIServer,
+        /// The runs cannot be listed or read.
+        FailedToListCreatedObjects,
+        /// The run succeeded, but its outputs cannot be used. The previous outputs stay.
+        OutputPathNotSatisfied,
+        /// An object of `writeOutputsTo` cannot be written. The run and its outputs are not affected.
+        OutputSinkFailed,
+        /// Another object has the name of the run.
+        NameConflict,
+        /// Runs follow each other without a change by a user. Often a run changes an object that the Runnable selects.
+        RunawayDetected,
+        /// A setting is unusable, for example a `timeout` that is no duration, or `retry` in a template with a fixed
+        /// `metadata.name`.
+        PolicyInvalid,
+        /// An input from another object is unusable: its name is given twice, its value cannot be an input, or the
+        /// account may not read the object.
+        SourceError,
+        /// An input does not exist, or its source is still changing.
+        DependencyNotReady,
+        /// A source with `waitFor: Succeeded` has failed, or the inputs stay at two revisions of one ancestor.
+        DependencyFailed,
+        /// The inputs depend on the Runnable's own outputs: directly, through other Runnables, or through written
+        /// objects.
+        DependencyCycle,
+        /// Several profiles match with the same rank.
+        ProfileAmbiguous,
+        /// No profile can be used: none matches, `spec.profileName` does not match, or the pinned one is missing.
+        ProfileNotFound,
+        /// A requested refresh finds no profile, and no run is pending.
+        ProfileNotRefreshed,
+        /// The profile cannot be applied, for example because the run has no container of that name.
+        ProfileDoesNotFit,
+        /// The `ServiceAccount` of the pods lacks a permission that the template requires.
+        PermissionMissing,
+        /// The next run waits until the rendered object has stayed the same for `start.debounce`.
+        Debouncing,
+        /// The next run needs approval.
+        ApprovalRequired,
+        /// A user rejected the next run.
+        Rejected,
+        /// The next run waits for an earlier run, because of `concurrencyPolicy`.
+        RunAtWork,
+        /// A run was asked to stop, and is still running.
+        StopFailed,
+        /// Another client writes the status, most likely a controller of Cartographer. No run is created.
+        OtherController,
+        /// The next run waits because `spec.suspend` is true.
+        Suspended,
+        /// The status, the Runnable, its template or its profile has something of a newer release, which this release
+        /// does not know.
+        NewerRelease,
+        /// The installed definitions (CRDs) are older than the controller, or drop fields that it writes. No run is
+        /// created.
+        DefinitionsOutdated,
+        /// Any other problem, for example 200 unfinished runs, or a status without room for another run.
+        UnknownError,
+    }
 }
 
 impl Category {
-    /// All categories, for metrics that exist from the start.
-    pub const ALL: [Self; 32] = [
-        Self::InvalidRunnable,
-        Self::ServiceAccountError,
-        Self::ServiceAccountTokenError,
-        Self::ClientBuilderError,
-        Self::RunTemplateNotFound,
-        Self::TemplateStampFailure,
-        Self::StampedObjectRejectedByAPIServer,
-        Self::FailedToListCreatedObjects,
-        Self::OutputPathNotSatisfied,
-        Self::OutputSinkFailed,
-        Self::NameConflict,
-        Self::RunawayDetected,
-        Self::PolicyInvalid,
-        Self::SourceError,
-        Self::DependencyNotReady,
-        Self::DependencyFailed,
-        Self::DependencyCycle,
-        Self::ProfileAmbiguous,
-        Self::ProfileNotFound,
-        Self::ProfileNotRefreshed,
-        Self::ProfileDoesNotFit,
-        Self::PermissionMissing,
-        Self::Debouncing,
-        Self::ApprovalRequired,
-        Self::Rejected,
-        Self::RunAtWork,
-        Self::StopFailed,
-        Self::OtherController,
-        Self::Suspended,
-        Self::NewerRelease,
-        Self::DefinitionsOutdated,
-        Self::UnknownError,
-    ];
-
-    /// Returns the name in conditions.
+    /// Returns the status of a condition with this reason. Neither a remark nor a hold is a failure.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub fn status(self) -> &'static str {
         match self {
-            Self::InvalidRunnable => "InvalidRunnable",
-            Self::ServiceAccountError => "ServiceAccountError",
-            Self::ServiceAccountTokenError => "ServiceAccountTokenError",
-            Self::ClientBuilderError => "ClientBuilderError",
-            Self::RunTemplateNotFound => "RunTemplateNotFound",
-            Self::TemplateStampFailure => "TemplateStampFailure",
-            Self::StampedObjectRejectedByAPIServer => "StampedObjectRejectedByAPIServer",
-            Self::FailedToListCreatedObjects => "FailedToListCreatedObjects",
-            Self::OutputPathNotSatisfied => "OutputPathNotSatisfied",
-            Self::OutputSinkFailed => "OutputSinkFailed",
-            Self::NameConflict => "NameConflict",
-            Self::RunawayDetected => "RunawayDetected",
-            Self::PolicyInvalid => "PolicyInvalid",
-            Self::SourceError => "SourceError",
-            Self::DependencyNotReady => "DependencyNotReady",
-            Self::DependencyFailed => "DependencyFailed",
-            Self::DependencyCycle => "DependencyCycle",
-            Self::ProfileAmbiguous => "ProfileAmbiguous",
-            Self::ProfileNotFound => "ProfileNotFound",
-            Self::ProfileNotRefreshed => "ProfileNotRefreshed",
-            Self::ProfileDoesNotFit => "ProfileDoesNotFit",
-            Self::PermissionMissing => "PermissionMissing",
-            Self::Debouncing => "Debouncing",
-            Self::ApprovalRequired => "ApprovalRequired",
-            Self::Rejected => "Rejected",
-            Self::RunAtWork => "RunAtWork",
-            Self::StopFailed => "StopFailed",
-            Self::OtherController => "OtherController",
-            Self::Suspended => "Suspended",
-            Self::NewerRelease => "NewerRelease",
-            Self::DefinitionsOutdated => "DefinitionsOutdated",
-            Self::UnknownError => "UnknownError",
+            it if it.is_remark() => TRUE,
+            it if it.is_hold() => UNKNOWN,
+            _ => FALSE,
         }
-    }
-
-    /// Returns the category of a condition's reason, or `None` if it is another reason.
-    #[must_use]
-    pub fn parse(reason: &str) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|category| category.as_str() == reason)
     }
 
     /// Returns true if the next run is held back on purpose, which is no fault.

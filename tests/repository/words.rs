@@ -31,8 +31,12 @@ const LONG_LINES: &[(&str, usize)] = &[
     ("docs/internals/performance.md", 1),
 ];
 
-/// Pages of more than 3,500 words: what is generated.
-const LONG_PAGES: [&str; 2] = ["docs/reference/api.md", "docs/internals/performance.md"];
+/// Pages of more than 3,500 words: they are generated, or have generated tables.
+const LONG_PAGES: [&str; 3] = [
+    "docs/reference/api.md",
+    "docs/reference/reasons.md",
+    "docs/internals/performance.md",
+];
 
 #[test]
 fn doc_comments_begin_with_a_noun_or_a_verb() -> Result<()> {

@@ -18,6 +18,7 @@ use cartouche_authoring::{
     source::Document,
     yaml,
 };
+use cartouche_crds::INCOMPLETE_ANNOTATION;
 use cartouche_protocol::permissions::Need;
 use clap::{Args, ValueEnum};
 use k8s_openapi::api::core::v1::ServiceAccount;
@@ -30,9 +31,6 @@ use crate::{
     outcome::{FAILED, FOUND, Outcome},
 };
 use asked::Asked;
-
-/// Annotation of a role that may be incomplete, with the reason: JSON has no comments.
-const INCOMPLETE: &str = "carto.run/incomplete";
 
 /// Print the ServiceAccount and role that a template's runs need
 #[derive(Args, Debug)]
@@ -309,11 +307,11 @@ fn json_items(args: &RbacArgs, part: &Part) -> anyhow::Result<Vec<Value>> {
     Ok(roles.into_iter().chain(account).collect())
 }
 
-/// Annotates each role, but no binding, with the reason why it may be incomplete.
+/// Annotates each role, but no binding, with the reason why it may be incomplete: JSON has no comments.
 fn annotate_roles(items: &mut [Value], why: &str) {
     for role in items {
         if role["rules"].is_array() {
-            role["metadata"]["annotations"] = json!({ INCOMPLETE: why });
+            role["metadata"]["annotations"] = json!({ INCOMPLETE_ANNOTATION: why });
         }
     }
 }

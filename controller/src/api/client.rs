@@ -26,9 +26,9 @@ const SILENCE: Duration = Duration::from_mins(1);
 /// Method by which the controller acts as a ServiceAccount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum IdentityMode {
-    /// With `Impersonate-User`: needs the permission to impersonate ServiceAccounts.
+    /// Sends `Impersonate-User`, and needs the permission to impersonate ServiceAccounts.
     Impersonate,
-    /// With a token of the account: needs the permission to create `serviceaccounts/token`.
+    /// Uses a token of the account, and needs the permission to create `serviceaccounts/token`.
     Token,
 }
 

@@ -319,7 +319,7 @@ mod tests {
         // Another pod has failed, in another way.
         pods.has_failed_pods(NOW);
         assert!(!pods.until_look(NOW).is_zero());
-        pods.looked(said(RunReason::OomKilled), true, NOW);
+        pods.looked(said(RunReason::OOMKilled), true, NOW);
         assert_eq!(pods.to_tell(NOW), None);
     }
 

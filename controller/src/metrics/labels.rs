@@ -4,47 +4,36 @@ use cartouche_crds::StopReason;
 use cartouche_protocol::conditions::READY;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct RequestLabels {
-    pub(super) method: &'static str,
-    pub(super) identity: &'static str,
-    pub(super) code: &'static str,
+use super::description::LabelNames;
+
+/// Defines sets of labels by a table of names and types.
+macro_rules! label_sets {
+    ($($name:ident { $($label:ident: $type:ty),+ })+) => {
+        $(
+            #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+            pub(super) struct $name {
+                $(pub(super) $label: $type,)+
+            }
+
+            impl LabelNames for $name {
+                const NAMES: &'static [&'static str] = &[$(stringify!($label)),+];
+            }
+        )+
+    };
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct MethodLabels {
-    pub(super) method: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct OutcomeLabels {
-    pub(super) outcome: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct ReasonLabels {
-    pub(super) reason: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct ResultLabels {
-    pub(super) result: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct WatchLabels {
-    pub(super) state: WatchLabel,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct SecretLabels {
-    pub(super) state: ObjectWatch,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct ReadyLabels {
-    pub(super) ready: &'static str,
-    pub(super) reason: &'static str,
+label_sets! {
+    RequestLabels { method: &'static str, identity: &'static str, code: &'static str }
+    MethodLabels { method: &'static str }
+    OutcomeLabels { outcome: &'static str }
+    ReasonLabels { reason: &'static str }
+    ResultLabels { result: &'static str }
+    WatchLabels { state: WatchLabel }
+    SecretLabels { state: ObjectWatch }
+    ReadyLabels { ready: &'static str, reason: &'static str }
+    BuildLabels { version: &'static str }
+    ResourceLabels { resource: &'static str }
+    VerbLabels { verb: StatusVerb }
 }
 
 impl ReadyLabels {
@@ -53,21 +42,6 @@ impl ReadyLabels {
         ready: "True",
         reason: READY,
     };
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct BuildLabels {
-    pub(super) version: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct ResourceLabels {
-    pub(super) resource: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct VerbLabels {
-    pub(super) verb: StatusVerb,
 }
 
 /// Way in which a kind is watched.

@@ -1,4 +1,4 @@
-//! Comparison of the metrics in the documentation with those in the code.
+//! The descriptions, a scrape and the pages have the same metrics.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -37,45 +37,21 @@ fn sample(line: &str) -> Option<(String, BTreeSet<String>)> {
     Some((name.to_owned(), names))
 }
 
-/// Returns the table of the code, with the labels of a scrape.
-fn in_code() -> Described {
+#[test]
+fn each_metric_of_a_scrape_is_described_with_its_labels() {
     let text = counted().text();
     let samples: Described = text.lines().filter_map(sample).collect();
-    let described = TABLE.iter().map(|(name, kind)| {
-        let counter = kind.contains("Counter");
-        let histogram = kind.contains("Histogram") || kind.contains("ByMethod");
-        let shown = format!("{name}{}", if counter { "_total" } else { "" });
-        let sample = format!("{shown}{}", if histogram { "_count" } else { "" });
-        let labels = samples.get(&sample);
-        (
-            shown,
-            labels
-                .unwrap_or_else(|| panic!("no sample of {name}: {text}"))
-                .clone(),
-        )
-    });
-    described.collect()
-}
-
-/// Returns the table of the page.
-fn on_the_page() -> Described {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reference/metrics.md");
-    let page = fs::read_to_string(page).unwrap();
-    let (_, metrics) = page.split_once("\n## Metrics\n").unwrap();
-    let (metrics, _) = metrics.split_once("\n## ").unwrap();
-    let rows = metrics.lines().filter_map(|line| line.strip_prefix("| `"));
-    let described = rows.map(|row| {
-        let (name, rest) = row.split_once("` | ").unwrap();
-        let (labels, _) = rest.split_once('|').unwrap();
-        let labels = labels.split('`').skip(1).step_by(2).map(str::to_owned);
-        (name.to_owned(), labels.collect())
-    });
-    described.collect()
-}
-
-#[test]
-fn the_page_names_each_metric_and_its_labels() {
-    assert_eq!(in_code(), on_the_page());
+    for it in descriptions() {
+        let is_histogram = it.kind == MetricKind::Histogram;
+        let sample = format!("{}{}", it.name, if is_histogram { "_count" } else { "" });
+        let labels: BTreeSet<String> = it.labels.iter().map(|&it| it.to_owned()).collect();
+        assert_eq!(samples.get(&sample), Some(&labels), "{sample}: {text}");
+        let declared = it.name.strip_suffix("_total").unwrap_or(&it.name);
+        let line = format!("# TYPE {declared} {}\n", it.kind.as_str());
+        assert!(text.contains(&line), "{line}: {text}");
+    }
+    let declared = text.lines().filter(|line| line.starts_with("# TYPE "));
+    assert_eq!(declared.count(), descriptions().len());
 }
 
 /// Returns the metrics that a text names.
@@ -95,15 +71,14 @@ fn no_page_names_another_metric() {
     let docs = folders.flat_map(|folder| files_in(&folder));
     let docs = docs.filter(|path| path.extension().is_some_and(|it| it == "md"));
     let others = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"].map(|name| root.join(name));
-    let known = on_the_page();
+    let known: BTreeSet<String> = descriptions().into_iter().map(|it| it.name).collect();
     let mut seen = 0;
     for path in docs.chain(others) {
         for name in named(&fs::read_to_string(&path).unwrap()) {
             let plain = ["_bucket", "_count", "_sum"]
                 .iter()
                 .find_map(|it| name.strip_suffix(it));
-            let is_known =
-                known.contains_key(name) || plain.is_some_and(|it| known.contains_key(it));
+            let is_known = known.contains(name) || plain.is_some_and(|it| known.contains(it));
             assert!(is_known, "{}: {name}", path.display());
             seen += 1;
         }

@@ -13,7 +13,11 @@ use cartouche_protocol::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::reconciliation::Reconciliation;
-use crate::{clock::boot_time, events::Occasion, lock::lock};
+use crate::{
+    clock::boot_time,
+    events::{Occasion, WarningReason},
+    lock::lock,
+};
 
 impl Reconciliation<'_> {
     /// Counts a new result, and publishes an event for new outputs.
@@ -129,7 +133,7 @@ impl Reconciliation<'_> {
                 current.attempt,
                 current.attempt,
             );
-            self.publish_warning("RetriesExhausted", message);
+            self.publish_warning(WarningReason::RetriesExhausted.as_str(), message);
         }
     }
 

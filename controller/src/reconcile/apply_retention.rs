@@ -15,7 +15,7 @@ use super::reconciliation::{CONFLICT_PAUSE, Reconciliation};
 use crate::{
     api::{ApiError, Requests},
     clock::boot_time,
-    events::Occasion,
+    events::{Occasion, WarningReason},
     lock::lock,
     memory::Operation,
     mutants,
@@ -151,7 +151,10 @@ impl Reconciliation<'_> {
         );
         let mut memory = lock(&self.memory);
         if memory.last_failure(&Operation::Delete).is_none() {
-            self.publish_warning("RetentionFailed", error.message.clone());
+            self.publish_warning(
+                WarningReason::RetentionFailed.as_str(),
+                error.message.clone(),
+            );
         }
         memory.failed(Operation::Delete, &error, boot_time())
     }

@@ -29,7 +29,7 @@ use crate::{
     api::{ApiError, ResourcePath},
     clock::boot_time,
     discovery::{DiscoveryError, Kind},
-    events::Occasion,
+    events::{Occasion, WarningReason},
     lock::lock,
     memory::{Operation, digest},
     mutants,
@@ -213,7 +213,7 @@ impl Reconciliation<'_> {
             if let Some(field) = beside_template(warnings) {
                 let _ = write!(message, "; to do: of {field}: {TO_BESIDE_TEMPLATE}");
             }
-            self.publish_warning("RunWarning", message);
+            self.publish_warning(WarningReason::RunWarning.as_str(), message);
         }
         self.ctx.templates.warn(compiled, warnings);
     }
@@ -232,7 +232,7 @@ impl Reconciliation<'_> {
         let values = template.flat_map(|it| it.doubtful_values(&rendering.context));
         let values: Vec<_> = values.map(|value| value.to_string()).collect();
         if !values.is_empty() {
-            self.publish_warning("DoubtfulValue", values.join("; "));
+            self.publish_warning(WarningReason::DoubtfulValue.as_str(), values.join("; "));
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cartouche_crds::AGGREGATE_LABEL;
 use cartouche_protocol::{
     facts::{NameRead, WatchState},
     process_state::is_needed,
@@ -9,7 +10,9 @@ use cartouche_protocol::{
 use k8s_openapi::jiff::SignedDuration;
 
 use super::reconciliation::{Reconciliation, SECOND};
-use crate::{backoff::TENTH, clock::boot_time, lock::lock, watched_kind::Watched};
+use crate::{
+    backoff::TENTH, clock::boot_time, events::WarningReason, lock::lock, watched_kind::Watched,
+};
 
 /// Interval of looks at the API server's clock while something waits for a time.
 pub(super) const CLOCK_LOOK: Duration = Duration::from_mins(5);
@@ -32,11 +35,11 @@ impl Reconciliation<'_> {
         {
             let message = format!(
                 "the controller may not watch {} and polls it every {} s as the Runnable's ServiceAccount: let the controller list and \
-                 watch it, by a ClusterRole with the label carto.run/aggregate-to-controller: \"true\"",
+                 watch it, by a ClusterRole with the label {AGGREGATE_LABEL}: \"true\"",
                 polled.kind.resource(),
                 self.ctx.poll.as_secs(),
             );
-            self.publish_warning("KindNotWatched", message);
+            self.publish_warning(WarningReason::KindNotWatched.as_str(), message);
         }
         // Spread, so that Runnables that begin together do not stay together.
         Some(TENTH.over(self.ctx.poll))

@@ -17,6 +17,7 @@ use crate::{
     api::ApiError,
     clock::boot_time,
     discovery::Kind,
+    events::WarningReason,
     lock::lock,
     memory::{Operation, digest},
     metrics::StatusVerb,
@@ -118,7 +119,10 @@ impl Reconciliation<'_> {
         self.ctx.metrics.status_refused(verb);
         let mut memory = lock(&self.memory);
         if memory.last_failure(&what).is_none() {
-            self.publish_warning("StatusRefused", refusal.message.clone());
+            self.publish_warning(
+                WarningReason::StatusRefused.as_str(),
+                refusal.message.clone(),
+            );
         }
         End::Refused(memory.failed(what, &refusal, boot_time()))
     }

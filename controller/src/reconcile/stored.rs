@@ -3,7 +3,7 @@
 use cartouche_crds::{HistoryEntry, MAX_LINE, MAX_LINES, MAX_UNREADABLE, RunnableStatus};
 
 use super::reconciliation::Reconciliation;
-use crate::{lock::lock, memory::digest};
+use crate::{events::WarningReason, lock::lock, memory::digest};
 
 /// Maximum number of characters shown of an unreadable line.
 const SHOWN: usize = 80;
@@ -47,7 +47,7 @@ impl Reconciliation<'_> {
             "lines of status.history: {}. Only the controller should write there: find the other client, and remove its lines",
             found.join("; ")
         );
-        self.publish_warning("HistoryUnreadable", message);
+        self.publish_warning(WarningReason::HistoryUnreadable.as_str(), message);
     }
 
     /// Reports that nothing is written while it is unknown whether the ledger was put back, and the problem that would
@@ -67,6 +67,6 @@ impl Reconciliation<'_> {
         let message = format!(
             "another client has written the status, and the controller cannot compare it with the existing runs; it writes no status until it can: {why}"
         );
-        self.publish_warning("StatusNotCompared", message);
+        self.publish_warning(WarningReason::StatusNotCompared.as_str(), message);
     }
 }

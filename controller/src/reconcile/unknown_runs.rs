@@ -13,7 +13,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json};
 
 use super::reconciliation::{End, Reconciliation};
-use crate::{api::CreateMode, lock::lock, memory::Operation};
+use crate::{api::CreateMode, events::WarningReason, lock::lock, memory::Operation};
 
 /// Maximum number of unknown runs of one Runnable that are reported.
 const MAX_REPORTED: usize = 100;
@@ -128,7 +128,7 @@ impl Reconciliation<'_> {
         let resource = kinds.known(&run.api_version, &run.kind);
         let resource = resource.map_or_else(|| run.kind.clone(), |kind| kind.resource());
         let message = format!("{resource}/{} {message}", run.name);
-        self.publish_warning("UnknownRun", message);
+        self.publish_warning(WarningReason::UnknownRun.as_str(), message);
     }
 }
 

@@ -1,4 +1,3 @@
-//! The controller as a program: its flags, and which builds of it start.
+//! The controller as a program: which builds of it start.
 
 mod built_for_tests;
-mod help;

@@ -65,12 +65,7 @@ impl ConditionValue {
 
     pub(super) fn of_error(error: &ReconcileError) -> Self {
         Self {
-            // Neither a remark nor a hold is a failure.
-            status: match error.category {
-                category if category.is_remark() => TRUE,
-                category if category.is_hold() => UNKNOWN,
-                _ => FALSE,
-            },
+            status: error.category.status(),
             reason: error.category.as_str().to_owned(),
             message: error.message.clone(),
         }

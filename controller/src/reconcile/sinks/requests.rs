@@ -18,6 +18,7 @@ use crate::{
     api::{ApiError, CreateMode, Requests, ResourcePath, UNPARSED},
     clock::boot_time,
     discovery::Kind,
+    events::WarningReason,
     lock::lock,
     reconcile::reconciliation::{End, Reconciliation},
 };
@@ -191,7 +192,7 @@ impl Reconciliation<'_> {
         let message = format!(
             "{object} had the outputs of run {has}, which the status does not know, and now has those of run {sequence}: another client has changed it, or has restored or removed the status"
         );
-        self.publish_warning("OutputSinkOverwritten", message);
+        self.publish_warning(WarningReason::OutputSinkOverwritten.as_str(), message);
     }
 }
 

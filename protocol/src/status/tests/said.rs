@@ -196,7 +196,7 @@ fn the_reason_of_a_failure_is_that_of_its_pods_or_of_its_engine_if_the_word_is_k
         ready_is(&read(&run))
     };
     assert_eq!(
-        of(Some(RunReason::OomKilled), "BackoffLimitExceeded"),
+        of(Some(RunReason::OOMKilled), "BackoffLimitExceeded"),
         "False/OOMKilled"
     );
     assert_eq!(
@@ -259,7 +259,7 @@ fn a_run_whose_image_cannot_be_pulled_is_stalled_after_a_minute_until_it_can() {
 #[test]
 fn a_failure_keeps_its_reason_when_nobody_can_be_asked_any_more() {
     let mut run = failed_with(None);
-    run.pods_said = PodsSaid::Words(Said::new("exited 137", RunReason::OomKilled));
+    run.pods_said = PodsSaid::Words(Said::new("exited 137", RunReason::OOMKilled));
     let told = read(&run).stored_as_reported();
     assert_eq!(ready_is(&told.fresh()), "False/OOMKilled");
 }

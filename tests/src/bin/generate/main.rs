@@ -2,13 +2,19 @@
 //!
 //! - `config/crd/*.yaml`: the definitions that are installed on a cluster;
 //! - `docs/reference/api.md`: the reference of every field;
-//! - `docs/reference/diagnoses.md`: what can be wrong with a Runnable, and what to do.
+//! - `docs/reference/diagnoses.md`: what can be wrong with a Runnable, and what to do;
+//! - tables in `docs/reference`, between markers: flags, labels and annotations, metrics, reasons.
 //!
 //! With `--check` it writes nothing and fails if a file differs from the code.
 
 mod api_reference;
 mod diagnoses;
+mod flags;
+mod keys;
 mod manifest;
+mod metrics;
+mod page;
+mod reasons;
 
 use std::{
     fs, io,
@@ -16,7 +22,19 @@ use std::{
     process::ExitCode,
 };
 
+use page::Block;
 use serde_json::Value;
+
+/// Function from a page to its generated blocks.
+type MakeBlocks = fn(&str) -> io::Result<Vec<Block>>;
+
+/// Pages in `docs/reference` with generated blocks.
+const PAGES: [(&str, MakeBlocks); 4] = [
+    ("flags.md", |_| Ok(flags::blocks())),
+    ("labels-and-annotations.md", |_| Ok(keys::blocks())),
+    ("metrics.md", |_| Ok(metrics::blocks())),
+    ("reasons.md", reasons::blocks),
+];
 
 /// A file and its expected text.
 struct Generated {
@@ -68,7 +86,18 @@ fn generated() -> io::Result<Vec<Generated>> {
         path: root.join("docs/reference/diagnoses.md"),
         text: diagnoses::markdown(),
     });
+    for (name, blocks) in PAGES {
+        files.push(with_blocks(root.join("docs/reference").join(name), blocks)?);
+    }
     Ok(files)
+}
+
+/// Returns the page with these blocks between its markers.
+fn with_blocks(path: PathBuf, blocks: MakeBlocks) -> io::Result<Generated> {
+    let page = fs::read_to_string(&path).map_err(|e| at(&path, &e))?;
+    let text = blocks(&page).and_then(|blocks| page::fill(&page, &blocks));
+    let text = text.map_err(|e| at(&path, &e))?;
+    Ok(Generated { path, text })
 }
 
 fn write(files: &[Generated]) -> io::Result<ExitCode> {
@@ -91,7 +120,7 @@ fn check(files: &[Generated]) -> io::Result<ExitCode> {
         };
         if present != file.text {
             differs = true;
-            eprintln!("{} is not what the types say", shown(&file.path));
+            eprintln!("{} is not what the code says", shown(&file.path));
         }
     }
     if differs {
