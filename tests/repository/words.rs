@@ -27,7 +27,6 @@ const VAGUE: [&str; 5] = ["nobody", "somebody", "whoever", "anybody", "told"];
 /// Lines of prose, for each page, above 100 characters: of generated pages, and links that cannot be wrapped.
 const LONG_LINES: &[(&str, usize)] = &[
     ("docs/reference/api.md", 1),
-    ("docs/reference/diagnoses.md", 2),
     ("docs/internals/performance.md", 1),
 ];
 

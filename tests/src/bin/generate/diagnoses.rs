@@ -9,9 +9,13 @@ const HEAD: &str = "\
 
 # What can be wrong with a Runnable
 
-The message of `RunTemplateReady`, and of `Ready` where it repeats it, begins with one of these sentences, says after `to do:` what
-cures it, and after `in full:` what Cartographer would have said. What `Ready` says of a run is the run's own. Names in the sentences are
-examples. [Conditions and reasons](reasons.md) says more of each reason.
+Look up the sentence that a condition shows, and what you can do about it. For example, after
+`there is no ClusterRunTemplate \"build\"` you create it, or correct `spec.runTemplateRef.name`.
+
+The message of `RunTemplateReady` begins with one of these sentences, and so does that of `Ready`
+unless it is about a run. The cure follows after `to do:`, and the message of Cartographer after
+`in full:`. Names in the sentences are examples. [Conditions and reasons](reasons.md) explains the
+reasons.
 
 | it says | to do |
 |---|---|
