@@ -1,9 +1,9 @@
--- The health of a Runnable for Argo CD. What the controller has not looked at yet is Progressing,
--- so that an old success never passes for a new one.
+-- The health of a Runnable for Argo CD. A change that the controller has not reconciled yet is
+-- Progressing, so that an old success never passes for a new one.
 local status = obj.status or {}
 local generation = obj.metadata.generation or 0
 if (status.observedGeneration or -1) < generation then
-  return { status = "Progressing", message = "Waiting for the controller to look at it" }
+  return { status = "Progressing", message = "Waiting for the controller to reconcile it" }
 end
 
 local conditions = {}
@@ -21,13 +21,13 @@ if ready ~= nil and ready.status == "True" and reconciling ~= nil and reconcilin
   return { status = "Progressing", message = reconciling.message }
 end
 if ready ~= nil and ready.status == "True" then
-  return { status = "Healthy", message = "The run for the present inputs succeeded" }
+  return { status = "Healthy", message = "The run for the current inputs succeeded" }
 end
--- Only a person ends this: who resumes it, or who approves the run.
+-- Only a user ends this, who resumes the Runnable or approves the run.
 if ready ~= nil and (ready.reason == "Suspended" or ready.reason == "ApprovalRequired") then
   return { status = "Suspended", message = ready.message }
 end
-local message = "The run for the present inputs is at work"
+local message = "The run for the current inputs is still running"
 if ready ~= nil and ready.message ~= nil and ready.message ~= "" then
   message = ready.message
 end

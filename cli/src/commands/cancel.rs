@@ -204,7 +204,8 @@ impl Cancel {
                 uid,
                 resource_version: None,
             };
-            let parameters = DeleteParams::background().preconditions(preconditions);
+            // As the controller does: the run is there until its pods are gone, so that no later run begins beside them.
+            let parameters = DeleteParams::foreground().preconditions(preconditions);
             api.delete(&name, &parameters).await?;
         }
         Ok(())

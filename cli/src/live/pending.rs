@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_api_server_said_is_told_with_how_it_is_asked_again() {
+    fn a_dry_run_is_reported_with_the_command_that_repeats_it() {
         assert!(said("accepted").starts_with("the API server would accept it (dry run "));
         let again = "(`cartouche diff hello --server-dry-run -n shop` checks it again)";
         let refused = said("refused: jobs \"x\" is forbidden: quota");
@@ -61,7 +61,7 @@ mod tests {
         );
         let unknown = said("unknown: no answer");
         assert!(
-            unknown.ends_with(&format!("is not known: no answer {again}")),
+            unknown.ends_with(&format!("would accept it: no answer {again}")),
             "{unknown}"
         );
     }

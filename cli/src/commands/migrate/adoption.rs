@@ -63,7 +63,7 @@ async fn rendered(
         Some(selector) => match cluster.selected(selector).await {
             Ok(object) => Some(serde_json::to_value(object)?),
             Err(error) => {
-                let text = format!("what it renders is not known: {error:#}");
+                let text = format!("it is unknown what it renders: {error:#}");
                 return refused(Level::Unknown, text);
             }
         },
