@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cartouche_crds::InputSource;
 use cartouche_protocol::{
-    diagnosis::Fault,
+    messages::diagnosis::Fault,
     references::{self, SourceKind, SourceObject},
     trace::SourceKey,
 };

@@ -8,7 +8,7 @@ use std::{
 use anstyle::{AnsiColor, Style};
 use anyhow::anyhow;
 use cartouche_authoring::{finding::report, foreign, objects::Objects};
-use cartouche_protocol::diagnosis::Diagnosis;
+use cartouche_protocol::messages::diagnosis::Diagnosis;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const HINT: Style = AnsiColor::Cyan.on_default().bold();

@@ -12,8 +12,8 @@ use std::{
 
 use cartouche_crds::schema_of;
 use cartouche_protocol::{
+    messages::reconcile_error::{ReconcileError, Requeue},
     newer_release,
-    reconcile_error::{ReconcileError, Requeue},
 };
 use kube::api::ObjectMeta;
 

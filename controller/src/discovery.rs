@@ -9,7 +9,7 @@ use std::{
 };
 
 use cartouche_crds::API_VERSION;
-use cartouche_protocol::reconcile_error::Requeue;
+use cartouche_protocol::messages::reconcile_error::Requeue;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIResourceList};
 
 use crate::{

@@ -10,7 +10,7 @@ use std::{
 };
 
 use cartouche_crds::{API_VERSION, Runnable};
-use cartouche_protocol::told::bounded;
+use cartouche_protocol::messages::format::bounded;
 use kube::ResourceExt;
 pub use reason::{NormalReason, WarningReason};
 use serde_json::json;

@@ -5,8 +5,10 @@ use std::{collections::HashMap, sync::Mutex, time::Duration};
 use cartouche_crds::is_dns_subdomain;
 use cartouche_protocol::{
     category::Category,
-    diagnosis::{Denied, Diagnosis, Who},
-    reconcile_error::{ReconcileError, Requeue},
+    messages::{
+        diagnosis::{Denied, Diagnosis, Who},
+        reconcile_error::{ReconcileError, Requeue},
+    },
 };
 use http::HeaderValue;
 use serde::Deserialize;

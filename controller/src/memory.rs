@@ -9,9 +9,9 @@ use std::{
 };
 
 use cartouche_protocol::{
+    messages::reconcile_error::Requeue,
     pace::{ContestedPace, StatusPace},
     process_state::ProcessState,
-    reconcile_error::Requeue,
     references::{SourceKind, SourceObject},
 };
 

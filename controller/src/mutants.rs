@@ -24,7 +24,7 @@ use cartouche_protocol::{
     decide::Step,
     facts::{CreateOutcome, Facts},
     ledger::{Change, FetchedRun, Ledger, MINIMUM_AGE, OutputsRead},
-    reconcile_error::{ReconcileError, Requeue},
+    messages::reconcile_error::{ReconcileError, Requeue},
 };
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;

@@ -2,15 +2,19 @@
 
 use std::sync::Arc;
 
-use cartouche_crds::{ClusterRunProfile, ClusterRunProfileStatus};
-use cartouche_protocol::{
+use cartouche_crds::{
+    ClusterRunProfile, ClusterRunProfileStatus,
     conditions::{FALSE, TRUE},
-    diagnosis::{Diagnosis, Fault},
+};
+use cartouche_protocol::{
+    messages::{
+        diagnosis::{Diagnosis, Fault},
+        format::bounded,
+    },
     newer_release,
     pace::Change,
     profiles::KnownProfile,
     status::ConditionValue,
-    told::bounded,
 };
 use k8s_openapi::jiff::Timestamp;
 use kube::{ResourceExt, runtime::controller::Action};

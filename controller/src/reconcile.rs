@@ -38,8 +38,8 @@ use cartouche_crds::Runnable;
 use cartouche_protocol::{
     category::Category,
     decide::{MOST_RENUMBERED, Step, Waiting, decide, decide_without_rendering},
+    messages::reconcile_error::ReconcileError,
     newer_release,
-    reconcile_error::ReconcileError,
     rerun::retry_now,
 };
 use futures::FutureExt;

@@ -6,13 +6,11 @@ use std::{
     time::Duration,
 };
 
-use cartouche_crds::{RunPhase, Runnable};
-use cartouche_protocol::{
-    category::Category,
+use cartouche_crds::{
+    RunPhase, Runnable,
     conditions::{READY, RUN_IN_PROGRESS, RUN_LOST},
-    newer_release::leaves_alone,
-    status::is_at_work,
 };
+use cartouche_protocol::{category::Category, newer_release::leaves_alone, status::is_at_work};
 use k8s_openapi::jiff::Timestamp;
 
 use crate::lock::lock;

@@ -2,16 +2,20 @@
 
 use std::sync::Arc;
 
-use cartouche_crds::{ClusterRunTemplate, ClusterRunTemplateStatus};
+use cartouche_crds::{
+    ClusterRunTemplate, ClusterRunTemplateStatus,
+    conditions::{FALSE, STALLED, TRUE},
+};
 use cartouche_protocol::{
     compiled::Compiled,
-    conditions::{FALSE, STALLED, TRUE},
-    diagnosis::{Diagnosis, Fault},
+    messages::{
+        diagnosis::{Diagnosis, Fault},
+        format::bounded,
+    },
     newer_release,
     pace::Change,
     policy::{Asks, Policy},
     status::{ConditionValue, condition},
-    told::bounded,
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
 use kube::{ResourceExt, runtime::controller::Action};

@@ -8,6 +8,7 @@ mod approval;
 mod breaker;
 mod cancellation;
 mod concurrency;
+pub mod conditions;
 mod definition;
 mod duration;
 mod health_rule;

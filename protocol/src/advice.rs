@@ -2,15 +2,17 @@
 
 use std::borrow::Cow;
 
-use cartouche_crds::{RunnableStatus, StopReason};
+use cartouche_crds::{
+    RunnableStatus, StopReason,
+    conditions::{FALSE, READY, RUN_LOST, RUN_TEMPLATE_READY, find},
+};
 use cartouche_engines::{remedy, remedy_at_work};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::{
-    conditions::{FALSE, READY, RUN_LOST, RUN_TEMPLATE_READY, find},
     ledger::explanation::{PODS_GONE, failed},
+    messages::format::Told,
     status::{is_at_work, said_of_run},
-    told::Told,
 };
 
 const LOOK: &str =
@@ -79,13 +81,11 @@ fn of_failure(status: &RunnableStatus, said: &str) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use cartouche_crds::conditions::{RUN_IN_PROGRESS, STAMPED_OBJECT_CONDITION};
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{
-        conditions::{RUN_IN_PROGRESS, STAMPED_OBJECT_CONDITION},
-        diagnosis::Diagnosis,
-    };
+    use crate::messages::diagnosis::Diagnosis;
 
     fn condition(name: &str, status: &str, reason: &str, message: &str) -> Value {
         json!({

@@ -3,9 +3,10 @@
 
 use std::fmt;
 
-use cartouche_crds::reasons;
-
-use crate::conditions::{FALSE, TRUE, UNKNOWN};
+use cartouche_crds::{
+    conditions::{FALSE, TRUE, UNKNOWN},
+    reasons,
+};
 
 reasons! {
     /// The reason why a Runnable is not ready, in one word.

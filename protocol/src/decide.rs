@@ -9,6 +9,7 @@ mod current_run;
 mod debounce;
 mod first_run;
 mod gate;
+mod hold;
 mod overlap;
 mod pending;
 mod permissions;
@@ -19,6 +20,7 @@ mod stop;
 mod superseded;
 
 pub use first_run::another_document;
+pub use hold::ASKED_AGAIN;
 pub use pending::MOST_RENUMBERED;
 pub use stop::{STOPS_WITHIN, earlier_that_do_not_stop, next_stop};
 
@@ -31,13 +33,15 @@ use gate::Beginning;
 
 use crate::{
     category::Category,
-    diagnosis::Diagnosis,
     facts::{Facts, LedgerState, LedgerWriter, NameRead, Rendering, WatchState},
     ledger::{
         CREATES_SETTLE_IN, Change, Due, Fate, Intent, Ledger, MAX_HISTORY, RunName, may_come,
         may_land,
     },
-    reconcile_error::{ReconcileError, Requeue},
+    messages::{
+        diagnosis::Diagnosis,
+        reconcile_error::{ReconcileError, Requeue},
+    },
     sources::Provenance,
 };
 

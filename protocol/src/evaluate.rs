@@ -19,12 +19,14 @@ use serde_json::Value;
 
 use crate::{
     compiled::Compiled,
-    diagnosis::{Fault, controller},
     ledger::{
         Asked, CachedRun, FetchedRun, Ledger, OutputsDigest, OutputsRead, PodsSaid, RunIdentity,
     },
+    messages::{
+        diagnosis::{Fault, controller},
+        format::bounded,
+    },
     object::{MAX_DEPTH, is_shortened, too_heavy},
-    told::bounded,
 };
 
 /// Least length in bytes of a termination message that Kubernetes has cut; a line end may be missing.

@@ -29,9 +29,9 @@ use k8s_openapi::jiff::Timestamp;
 use crate::{
     category::Category,
     ledger::{Asked, BreakerLimits, CachedRun, FetchedRun, Ledger, RunIdentity, RunName, past},
+    messages::reconcile_error::{ReconcileError, Requeue},
     policy::Policy,
     profiles::Profiles,
-    reconcile_error::{ReconcileError, Requeue},
     sinks::Sinks,
 };
 pub use dependencies::Dependencies;

@@ -17,7 +17,6 @@ mod rebuild;
 mod record;
 mod run;
 mod run_name;
-mod state;
 mod stop;
 mod unseen;
 
@@ -45,7 +44,6 @@ pub use record::result_of_gone;
 pub(crate) use run::LANDED_BY;
 pub use run::{FetchedRun, OutputsRead, PodsSaid, RunIdentity, RunProfile, result_of};
 pub use run_name::RunName;
-pub use state::RunState;
 pub use stop::{Asked, AtWork, is_ours, is_withdrawn};
 pub(crate) use unseen::{may_come, past_may_come};
 

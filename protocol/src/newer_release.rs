@@ -6,9 +6,11 @@ use cartouche_crds::{RunnableSpec, RunnableStatus};
 use crate::{
     category::Category,
     compiled::Compiled,
-    diagnosis::Diagnosis,
+    messages::{
+        diagnosis::Diagnosis,
+        reconcile_error::{ReconcileError, Requeue},
+    },
     profiles::KnownProfile,
-    reconcile_error::{ReconcileError, Requeue},
 };
 
 /// The words in `needs` of a status that this release implements.

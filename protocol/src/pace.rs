@@ -10,15 +10,13 @@ use std::{
     time::Duration,
 };
 
-use cartouche_crds::{PendingRun, RunnableStatus};
+use cartouche_crds::{
+    PendingRun, RunnableStatus,
+    conditions::{STAMPED_OBJECT_CONDITION, WATCH_UNAVAILABLE},
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-use crate::{
-    category::Category,
-    conditions::{STAMPED_OBJECT_CONDITION, WATCH_UNAVAILABLE},
-    ledger::contested::digest_of,
-    told,
-};
+use crate::{category::Category, ledger::contested::digest_of, messages::format};
 
 /// Minimum time between two writes of one process that change messages only, or what they say about
 /// the same waiting run.
@@ -202,7 +200,7 @@ fn digest_of_sinks(status: &RunnableStatus) -> u64 {
 fn digest(conditions: &[Condition], pending: Option<&PendingRun>) -> u64 {
     let mut hasher = DefaultHasher::new();
     for condition in conditions {
-        let message = told::without_tries(&condition.message);
+        let message = format::without_tries(&condition.message);
         (&condition.type_, &condition.status, &condition.reason).hash(&mut hasher);
         message.hash(&mut hasher);
     }

@@ -12,7 +12,10 @@ use cartouche_crds::{
 use cartouche_engines::kinds::StopRequest;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-use crate::{diagnosis::Fault, ledger::Ledger, told::within};
+use crate::{
+    ledger::Ledger,
+    messages::{diagnosis::Fault, format::within},
+};
 pub use retry::RetryPolicy;
 
 /// Longest part of an invalid duration that a message repeats, in bytes.

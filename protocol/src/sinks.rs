@@ -13,13 +13,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cartouche_crds::{
     OutputSink, OutputsFrom, RunnableStatus, SensitiveOutput, SinkKind, SinkStatus, UnknownFields,
+    conditions::{RUN_TEMPLATE_READY, STALLED, find},
 };
 
 use crate::{
     category::Category,
-    conditions::{RUN_TEMPLATE_READY, STALLED, find},
     ledger::Ledger,
-    reconcile_error::{ReconcileError, Requeue},
+    messages::reconcile_error::{ReconcileError, Requeue},
     references::{SourceKind, SourceObject},
     trace::SourceKey,
 };

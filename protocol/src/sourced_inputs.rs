@@ -12,8 +12,10 @@ use serde_json::Value;
 
 use crate::{
     category::Category,
-    diagnosis::{Diagnosis, Fault},
-    reconcile_error::{ReconcileError, Requeue},
+    messages::{
+        diagnosis::{Diagnosis, Fault},
+        reconcile_error::{ReconcileError, Requeue},
+    },
     references::{SourceObject, key, revision_path, traced_by, wait_for, waits_until_ready},
     sources::{Source, Value as Given},
     trace::Revision,

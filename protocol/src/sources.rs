@@ -13,7 +13,6 @@
 
 pub mod coherence;
 pub mod graph;
-mod hold;
 mod provenance;
 mod readiness;
 pub mod settle;
@@ -26,20 +25,21 @@ use std::{
 };
 
 pub use cartouche_crds::{Coherence, WaitFor};
-use cartouche_crds::{Runnable, RunnableStatus};
+use cartouche_crds::{
+    Runnable, RunnableStatus,
+    conditions::{READY, RECONCILING, RUN_TEMPLATE_READY, STALLED, find, follows_upstream},
+};
 use cartouche_language::short_hash;
 use serde_json::{Value as Json, json};
 
 use crate::{
     category::Category,
-    conditions::{READY, RECONCILING, RUN_TEMPLATE_READY, STALLED, find, follows_upstream},
     ledger::Ledger,
     references::runnables,
     rerun,
     sinks::is_written,
     trace::{Revision, SourceKey, Sources},
 };
-pub use hold::ASKED_AGAIN;
 pub use provenance::Provenance;
 pub use readiness::{
     Question, Readiness, Source, SourceError, Value, readiness, rests_on_own_reads, traced,

@@ -12,6 +12,10 @@ use std::sync::Arc;
 
 use cartouche_crds::{
     CurrentRun, RunPhase, RunResult, RunnableStatus, Stop, StopReason, UnknownFields,
+    conditions::{
+        FALSE, READY, RECONCILING, RETRY_SCHEDULED, RUN_IN_PROGRESS, RUN_LOST, RUN_TEMPLATE_READY,
+        STALLED, STAMPED_OBJECT_CONDITION, TRUE, UNKNOWN, WATCH_UNAVAILABLE, find,
+    },
 };
 use cartouche_engines::Health;
 use k8s_openapi::{
@@ -21,20 +25,19 @@ use k8s_openapi::{
 
 use crate::{
     category::Category,
-    conditions::{
-        FALSE, READY, RECONCILING, RETRY_SCHEDULED, RUN_IN_PROGRESS, RUN_LOST, RUN_TEMPLATE_READY,
-        STALLED, STAMPED_OBJECT_CONDITION, TRUE, UNKNOWN, WATCH_UNAVAILABLE, find,
-    },
-    diagnosis::Diagnosis,
     facts::Facts,
     ledger::Ledger,
+    messages::{
+        diagnosis::Diagnosis,
+        format::{Told, joined_tries, plain},
+        reconcile_error::{ReconcileError, Requeue},
+    },
     policy::Ahead,
-    reconcile_error::{ReconcileError, Requeue},
-    told::{Told, joined_tries, plain},
 };
 pub use awaited::{awaited_for, image_awaited_for};
 pub use condition_value::ConditionValue;
 pub use pending::{dry_run_told, waits_for_more};
+pub use run_state::RunState;
 pub use told::{BEING_MADE, NOT_ENDED, is_at_work, said_of_run};
 use told::{is_of_run, told};
 use unsatisfied::unsatisfied;

@@ -1,12 +1,10 @@
 //! The shown part of an object: its name and the state of a Runnable. No values.
 
-use cartouche_crds::Runnable;
-use cartouche_protocol::{
+use cartouche_crds::{
+    Runnable,
     conditions::{READY, RUN_TEMPLATE_READY, TRUE, find},
-    sources::Seen,
-    status::blocking,
-    told::Told,
 };
+use cartouche_protocol::{messages::format::Told, sources::Seen, status::blocking};
 use serde_json::{Value, json};
 
 use super::Id;

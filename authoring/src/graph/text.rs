@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use cartouche_protocol::diagnosis::Diagnosis;
+use cartouche_protocol::messages::diagnosis::Diagnosis;
 
 use super::{Edge, Graph, Id, Known, Node, with_marks};
 use crate::foreign::in_one_line;

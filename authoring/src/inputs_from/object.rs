@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use cartouche_crds::{API_VERSION, Runnable};
 use cartouche_protocol::{
-    diagnosis::Fault,
+    messages::diagnosis::Fault,
     references::{SourceKind, SourceObject},
     sourced_inputs::SourceRead,
 };

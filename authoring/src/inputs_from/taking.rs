@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cartouche_crds::{InputSource, ReadAs};
 use cartouche_language::{suggestion, syntax};
 use cartouche_protocol::{
-    diagnosis::Fault,
+    messages::diagnosis::Fault,
     references::{self, SourceKind, SourceObject},
     sourced_inputs::{self, SourceRead},
     sources::Value as Became,

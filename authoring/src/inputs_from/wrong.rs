@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cartouche_crds::{InputSource, is_dns_label, is_dns_subdomain};
 use cartouche_protocol::{
-    diagnosis::Fault,
+    messages::diagnosis::Fault,
     references::{SourceKind, SourceObject},
     sourced_inputs,
 };

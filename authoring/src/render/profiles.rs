@@ -5,9 +5,9 @@ use std::sync::Arc;
 use cartouche_crds::{ClusterRunProfileSpec, ProfileVersion, Runnable};
 use cartouche_language::Diagnostics;
 use cartouche_protocol::{
-    diagnosis::{Held, Unchosen},
     facts::{RunnableFacts, Unknown, chosen, subject},
     ledger::Ledger,
+    messages::diagnosis::{Held, Unchosen},
     profiles::{KnownProfile, Labels, NAMESPACE_NAME_LABEL, Profiles, Rank, Subject, misses, rank},
 };
 use cartouche_templating::Profile;

@@ -1,6 +1,6 @@
 //! The account of a Runnable: a name that can be no ServiceAccount is reported in the words of the controller.
 
-use cartouche_protocol::diagnosis::Diagnosis;
+use cartouche_protocol::messages::diagnosis::Diagnosis;
 
 use super::names::is_subdomain;
 use crate::{

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cartouche_crds::OutputSink;
-use cartouche_protocol::{diagnosis::Diagnosis, sinks, sources::graph, trace::SourceKey};
+use cartouche_protocol::{messages::diagnosis::Diagnosis, sinks, sources::graph, trace::SourceKey};
 
 use crate::{
     finding::{Finding, Rule},

@@ -8,7 +8,7 @@ use cartouche_language::{
     suggestion,
     syntax::{self, PathStep, To},
 };
-use cartouche_protocol::diagnosis::Fault;
+use cartouche_protocol::messages::diagnosis::Fault;
 use cartouche_templating::Draft;
 use serde_json::Value;
 

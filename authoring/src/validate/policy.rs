@@ -3,7 +3,7 @@
 use cartouche_crds::{Backoff, Retry, Start, duration};
 use cartouche_engines::kinds::{self, Cancel};
 use cartouche_protocol::{
-    diagnosis::Fault,
+    messages::diagnosis::Fault,
     policy::{Asks, Policy},
 };
 use serde::de::DeserializeOwned;

@@ -3,8 +3,8 @@
 use cartouche_crds::{ClusterRunProfileSpec, ProfileRule};
 use cartouche_language::suggestion;
 use cartouche_protocol::{
-    diagnosis::Unchosen,
     facts::{RunnableFacts, subject},
+    messages::diagnosis::Unchosen,
     profiles::{Candidate, Labels, Subject, choose, cure_of_miss, misses, rank},
 };
 use serde_json::Value;

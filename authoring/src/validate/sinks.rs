@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use cartouche_crds::{OutputSink, SINK_OF_ANNOTATION, SinkKind};
-use cartouche_protocol::{diagnosis::Fault, references::SourceObject, sinks, trace::SourceKey};
+use cartouche_protocol::{
+    messages::diagnosis::Fault, references::SourceObject, sinks, trace::SourceKey,
+};
 
 use crate::{
     finding::{Finding, Rule, Severity},

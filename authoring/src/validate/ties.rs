@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use cartouche_protocol::{
-    diagnosis::Unchosen,
+    messages::diagnosis::Unchosen,
     profiles::{Candidate, KnownProfile, Labels, Subject, choose},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;

@@ -9,7 +9,7 @@ use std::{collections::BTreeSet, fmt::Write as _};
 use anyhow::bail;
 use cartouche_authoring::foreign::{in_lines, in_one_line};
 use cartouche_language::suggestion;
-use cartouche_protocol::ledger::RunState;
+use cartouche_protocol::status::RunState;
 use clap::Args;
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Pod};
 use kube::{Api, ResourceExt as _, api::LogParams};

@@ -5,14 +5,9 @@ use cartouche_authoring::foreign::in_one_line;
 use cartouche_crds::{
     RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RETRY_NOW_ANNOTATION, RerunRequest, RunPhase,
     Runnable,
-};
-use cartouche_protocol::{
-    category::Category,
     conditions::{FALSE, RUN_TEMPLATE_READY},
-    ledger::Ledger,
-    rerun,
-    told::Told,
 };
+use cartouche_protocol::{category::Category, ledger::Ledger, messages::format::Told, rerun};
 use clap::Args;
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
 use kube::{

@@ -3,12 +3,13 @@
 use std::{str::FromStr, time::Duration};
 
 use cartouche_authoring::foreign::in_one_line;
-use cartouche_crds::{PendingRun, Runnable};
+use cartouche_crds::{
+    PendingRun, Runnable,
+    conditions::{READY, RECONCILING, STALLED, STAMPED_OBJECT_CONDITION, TRUE, follows_upstream},
+};
 use cartouche_protocol::{
     category::Category,
-    conditions::{READY, RECONCILING, STALLED, STAMPED_OBJECT_CONDITION, TRUE, follows_upstream},
-    diagnosis::waits_for_a_person,
-    told::Told,
+    messages::{diagnosis::waits_for_a_person, format::Told},
 };
 use clap::Args;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;

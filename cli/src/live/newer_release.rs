@@ -3,7 +3,8 @@
 use cartouche_authoring::foreign::in_one_line;
 use cartouche_crds::Runnable;
 use cartouche_protocol::{
-    newer_release::leaves_alone, reconcile_error::ReconcileError, told::Told,
+    messages::{format::Told, reconcile_error::ReconcileError},
+    newer_release::leaves_alone,
 };
 use kube::ResourceExt as _;
 

@@ -13,7 +13,7 @@ use std::{
 
 use cartouche_authoring::render::Run;
 use cartouche_crds::{ClusterRunTemplate, ProfileVersion, Runnable};
-use cartouche_protocol::{ledger::Due, reconcile_error::ReconcileError};
+use cartouche_protocol::{ledger::Due, messages::reconcile_error::ReconcileError};
 use serde_json::Value;
 
 pub(crate) use edited::Edited;

@@ -9,7 +9,7 @@ use cartouche_crds::{
 };
 use cartouche_engines::ended_at;
 use cartouche_language::label_value;
-use cartouche_protocol::ledger::RunState;
+use cartouche_protocol::status::RunState;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{
     Api, ResourceExt as _,

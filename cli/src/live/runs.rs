@@ -1,11 +1,12 @@
 //! The runs of a Runnable, as its ledger knows them.
 
-use cartouche_crds::{Cancellation, HistoryEntry, RerunRequest, Runnable, Stop};
-use cartouche_protocol::{
+use cartouche_crds::{
+    Cancellation, HistoryEntry, RerunRequest, Runnable, Stop,
     conditions::{RECONCILING, RETRY_SCHEDULED, RUN_TEMPLATE_READY, TRUE},
-    ledger::RunState,
-    status::said_of_run,
-    told::Told,
+};
+use cartouche_protocol::{
+    messages::format::Told,
+    status::{RunState, said_of_run},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde::{Serialize, Serializer};
@@ -159,7 +160,7 @@ fn as_word<S: Serializer>(state: &RunState, serializer: S) -> Result<S::Ok, S::E
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use cartouche_protocol::diagnosis::Diagnosis;
+    use cartouche_protocol::messages::diagnosis::Diagnosis;
     use serde_json::{Value, json};
 
     use super::*;

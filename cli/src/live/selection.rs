@@ -1,8 +1,10 @@
 //! Selection of Runnables.
 
-use cartouche_crds::Runnable;
+use cartouche_crds::{
+    Runnable,
+    conditions::{FALSE, READY, RECONCILING, STALLED, TRUE},
+};
 use cartouche_engines::RunReason;
-use cartouche_protocol::conditions::{FALSE, READY, RECONCILING, STALLED, TRUE};
 use clap::Args;
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::Condition,

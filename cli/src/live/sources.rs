@@ -8,7 +8,7 @@ use std::{
 use cartouche_crds::{Coherence, InputSource, Runnable, SOURCES_ANNOTATION};
 use cartouche_protocol::{
     category::Category,
-    diagnosis::{NotReady, named, why_not_ready},
+    messages::diagnosis::{NotReady, named, why_not_ready},
     references,
     sources::{Known, Seen, settle},
     trace::SourceKey,

@@ -1,6 +1,6 @@
 //! Errors of requests, by their meaning for the protocol.
 
-use cartouche_protocol::reconcile_error::Requeue;
+use cartouche_protocol::messages::reconcile_error::Requeue;
 
 use super::refused_values;
 

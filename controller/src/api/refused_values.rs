@@ -8,7 +8,7 @@
 pub(crate) const UNPARSED: &str = "invalid character";
 
 /// Maximum number of bytes read of a refusal: conditions and events hold no more, and the API server sends it in full.
-const MOST_READ: usize = 4 * cartouche_protocol::told::TEXT_BYTES;
+const MOST_READ: usize = 4 * cartouche_protocol::messages::format::TEXT_BYTES;
 /// Length in bytes above which a value is left out of every message.
 const LONG: usize = 64;
 const WITHHELD: &str = "(withheld)";

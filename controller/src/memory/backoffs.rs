@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use cartouche_protocol::{
     category::Category,
-    diagnosis::Diagnosis,
-    reconcile_error::{ReconcileError, Requeue},
-    told,
+    messages::{
+        diagnosis::Diagnosis,
+        format,
+        reconcile_error::{ReconcileError, Requeue},
+    },
 };
 use k8s_openapi::jiff::Timestamp;
 
@@ -159,7 +161,7 @@ impl Memory {
         };
         backoff.since = backoff.since.or(clock);
         let again = (error.requeue != Requeue::OnChange).then(|| STEPS.latest());
-        let message = told::with_tries(&error.message, backoff.attempts, backoff.since, again);
+        let message = format::with_tries(&error.message, backoff.attempts, backoff.since, again);
         // This error is returned while the step is held back, so it has the same message.
         backoff.error = ReconcileError { message, ..error };
         backoff.error.clone()

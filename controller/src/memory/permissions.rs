@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cartouche_protocol::diagnosis::Denied;
+use cartouche_protocol::messages::diagnosis::Denied;
 
 /// Time between two requests, answered or not: a Runnable may be reconciled many times in between.
 const KEPT_FOR: Duration = Duration::from_secs(5);

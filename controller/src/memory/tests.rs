@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use cartouche_protocol::{
     category::Category,
-    diagnosis::Denied,
+    messages::{
+        diagnosis::Denied,
+        reconcile_error::{ReconcileError, Requeue},
+    },
     pace::Change,
-    reconcile_error::{ReconcileError, Requeue},
     references::{SourceKind, SourceObject},
     sinks::Sinks,
 };

@@ -1,7 +1,6 @@
 //! Labels of metrics, and their closed sets of values.
 
-use cartouche_crds::StopReason;
-use cartouche_protocol::conditions::READY;
+use cartouche_crds::{StopReason, conditions::READY};
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 
 use super::description::LabelNames;

@@ -9,8 +9,8 @@ use cartouche_protocol::{
     evaluate::fetched_run,
     facts::NameRead,
     ledger::{FetchedRun, RunName},
+    messages::reconcile_error::ReconcileError,
     object::Object,
-    reconcile_error::ReconcileError,
 };
 use serde_json::Value;
 

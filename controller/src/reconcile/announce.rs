@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use cartouche_crds::{RunnableStatus, StopReason};
+use cartouche_crds::{RunnableStatus, StopReason, conditions};
 use cartouche_protocol::{
     advice::advice,
     category::Category,
-    conditions,
     ledger::{AtWork, Ledger},
-    status, told,
+    messages::format,
+    status,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
@@ -162,14 +162,14 @@ impl Reconciliation<'_> {
                 stored.type_ == condition.type_
                     && stored.status == condition.status
                     && stored.reason == condition.reason
-                    && told::without_tries(&stored.message)
-                        == told::without_tries(&condition.message)
+                    && format::without_tries(&stored.message)
+                        == format::without_tries(&condition.message)
             });
             if !reported {
                 let of_run = condition.type_ == conditions::STAMPED_OBJECT_CONDITION;
                 let said = of_run.then(|| status::said_of_run(status)).flatten();
                 let message = match (said, advice(status, condition)) {
-                    (Some(said), Some(advice)) => told::message(said, &advice, None),
+                    (Some(said), Some(advice)) => format::message(said, &advice, None),
                     _ => condition.message.clone(),
                 };
                 self.publish_warning(&condition.reason, message);

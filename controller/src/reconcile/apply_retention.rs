@@ -7,7 +7,7 @@ use cartouche_protocol::{
     category::Category,
     facts::WatchState,
     ledger::old_enough,
-    reconcile_error::ReconcileError,
+    messages::reconcile_error::ReconcileError,
     retention::{retention, surplus},
 };
 

@@ -4,8 +4,8 @@
 use cartouche_protocol::{
     facts::DryRun,
     ledger::{RunIdentity, RunName},
+    messages::format::bounded,
     object::Object,
-    told::bounded,
 };
 use cartouche_templating::{Rendered, contains_document};
 use serde::de::IgnoredAny;

@@ -7,19 +7,19 @@ use std::{
     time::Duration,
 };
 
+use cartouche_crds::conditions;
 use cartouche_protocol::{
     category::Category,
-    conditions,
-    diagnosis::{Diagnosis, Failed, Lag, NotReady},
+    decide::ASKED_AGAIN,
     facts::Dependencies,
-    reconcile_error::ReconcileError,
+    messages::{
+        diagnosis::{Diagnosis, Failed, Lag, NotReady},
+        reconcile_error::ReconcileError,
+    },
     references::{self, SourceKind, SourceObject},
     sinks,
     sourced_inputs::{SourceRead, Taken},
-    sources::{
-        ASKED_AGAIN, Edges, Known, Provenance, Question, Readiness, Seen, SourceError, WaitFor,
-        account,
-    },
+    sources::{Edges, Known, Provenance, Question, Readiness, Seen, SourceError, WaitFor, account},
     trace::SourceKey,
 };
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cartouche_language::{Diagnostics, is_label_value};
-use cartouche_protocol::diagnosis::{Denied, Diagnosis, Fault, Who, placed};
+use cartouche_protocol::messages::diagnosis::{Denied, Diagnosis, Fault, Who, placed};
 use serde_json::Value;
 
 use super::reconciliation::Reconciliation;

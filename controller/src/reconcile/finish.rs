@@ -2,15 +2,14 @@
 
 use std::{sync::Mutex, time::Duration};
 
-use cartouche_crds::RunnableStatus;
+use cartouche_crds::{RunnableStatus, conditions};
 use cartouche_engines::RunReason;
 use cartouche_protocol::{
     category::Category,
-    conditions,
     decide::{Waiting, may_report},
     ledger::{CREATES_SETTLE_IN, RunName},
+    messages::reconcile_error::{ReconcileError, Requeue},
     pace::{self, Due},
-    reconcile_error::{ReconcileError, Requeue},
     status,
 };
 

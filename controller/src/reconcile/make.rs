@@ -13,8 +13,8 @@ use cartouche_protocol::{
     evaluate::fetched_run,
     facts::{CreateOutcome, Rendering},
     ledger::CachedRun,
+    messages::reconcile_error::{ReconcileError, Requeue},
     object::Object,
-    reconcile_error::{ReconcileError, Requeue},
 };
 use cartouche_templating::{Rendered, Stamp, stamp};
 use kube::ResourceExt;

@@ -6,10 +6,12 @@ use std::{
 };
 
 use cartouche_protocol::{
-    diagnosis::{Denied, Diagnosis, Who},
+    messages::{
+        diagnosis::{Denied, Diagnosis, Who},
+        format::{self, Told},
+        reconcile_error::ReconcileError,
+    },
     permissions::{Need, Target, of_selector, of_sinks, of_sources, of_stop, of_template},
-    reconcile_error::ReconcileError,
-    told::{self, Told},
 };
 
 use super::reconciliation::Reconciliation;
@@ -46,9 +48,9 @@ impl Reconciliation<'_> {
         };
         let in_full = Told::of(&error.message).in_full.map(str::to_owned);
         let told = ReconcileError::caused(error.category, error.requeue, diagnosis, in_full);
-        match told::tries(&error.message) {
+        match format::tries(&error.message) {
             Some(tries) => ReconcileError {
-                message: told::put_tries(&told.message, tries),
+                message: format::put_tries(&told.message, tries),
                 ..told
             },
             None => told,

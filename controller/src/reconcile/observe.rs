@@ -7,13 +7,15 @@ use cartouche_language::{Diagnostics, weight::weight};
 use cartouche_protocol::{
     category::Category,
     compiled::Compiled,
-    diagnosis::{Diagnosis, Fault},
     facts::{PolicyFrom, Rendering},
     ledger::Cause,
+    messages::{
+        diagnosis::{Diagnosis, Fault},
+        reconcile_error::{ReconcileError, Requeue},
+    },
     newer_release,
     object::too_heavy,
     policy::{Asks, Policy},
-    reconcile_error::{ReconcileError, Requeue},
 };
 use cartouche_templating::{Context, Rendered, Sourced, StampError, Template};
 use serde_json::{Value, json};

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cartouche_crds::conditions::{READY, find};
 use cartouche_engines::{
     EndedPods, Maker, PodsTell, PodsWords, RunReason, Said, Sensitive, had_failed_pods,
     has_message_in_pods, is_job, is_late,
@@ -10,14 +11,11 @@ use cartouche_engines::{
 };
 use cartouche_protocol::{
     category::Category,
-    conditions::{READY, find},
-    diagnosis::Diagnosis,
     evaluate::{failure_with_pods, outputs_with_pods},
     facts::Hindrance,
     ledger::{FetchedRun, OutputsRead, PodsSaid, RunIdentity, explanation::PODS_GONE},
-    reconcile_error::ReconcileError,
+    messages::{diagnosis::Diagnosis, format, reconcile_error::ReconcileError},
     status::is_at_work,
-    told,
 };
 use cartouche_templating::Template;
 use serde_json::Value;
@@ -359,7 +357,7 @@ impl Reconciliation<'_> {
             return;
         };
         let cure = remedy_at_work(&said).unwrap_or_default();
-        let message = told::message(&format!("run {}: {said}", run.name), cure, None);
+        let message = format::message(&format!("run {}: {said}", run.name), cure, None);
         self.publish_warning(reason.as_str(), message);
     }
 }

@@ -12,8 +12,8 @@ use cartouche_protocol::{
     decide::{Step, Waiting},
     facts::{Facts, RunnableFacts},
     ledger::Change,
+    messages::reconcile_error::ReconcileError,
     process_state::StoredStatus,
-    reconcile_error::ReconcileError,
     status,
     trace::SourceKey,
 };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cartouche_protocol::{
     category::Category,
-    reconcile_error::{ReconcileError, Requeue},
+    messages::reconcile_error::{ReconcileError, Requeue},
 };
 use serde::de::DeserializeOwned;
 

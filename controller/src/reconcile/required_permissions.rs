@@ -3,7 +3,7 @@
 use cartouche_protocol::{
     category::Category,
     facts::Permitted,
-    reconcile_error::{ReconcileError, Requeue},
+    messages::reconcile_error::{ReconcileError, Requeue},
 };
 use cartouche_templating::Needed;
 

@@ -9,9 +9,11 @@ use cartouche_language::{
 };
 use cartouche_protocol::{
     category::Category,
-    diagnosis::Diagnosis,
     facts::WatchState,
-    reconcile_error::{ReconcileError, Requeue},
+    messages::{
+        diagnosis::Diagnosis,
+        reconcile_error::{ReconcileError, Requeue},
+    },
 };
 use serde_json::Value;
 

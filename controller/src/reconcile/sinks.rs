@@ -18,9 +18,8 @@ use cartouche_crds::{OutputSink, SinkKind};
 use cartouche_engines::Sensitive;
 use cartouche_protocol::{
     category::Category,
-    diagnosis::Diagnosis,
     ledger::{CREATES_SETTLE_IN, Ledger},
-    reconcile_error::Requeue,
+    messages::{diagnosis::Diagnosis, reconcile_error::Requeue},
     references::SourceObject,
     sinks::{self, FoundSink, Holder, SinkProblem, Sinks},
 };

@@ -13,9 +13,11 @@ use std::{
 use cartouche_crds::InputSource;
 use cartouche_protocol::{
     category::Category,
-    diagnosis::{Denied, Diagnosis, Fault, Who},
     facts::Dependencies,
-    reconcile_error::{ReconcileError, Requeue},
+    messages::{
+        diagnosis::{Denied, Diagnosis, Fault, Who},
+        reconcile_error::{ReconcileError, Requeue},
+    },
     references::{self, SourceKind, SourceObject},
     sourced_inputs::{self, NoInputs, SourceRead},
 };

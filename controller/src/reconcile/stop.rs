@@ -5,9 +5,11 @@ use std::{collections::BTreeSet, time::Duration};
 use cartouche_protocol::{
     category::Category,
     decide::{STOPS_WITHIN, ToStop, earlier_that_do_not_stop, next_stop},
-    diagnosis::Diagnosis,
     facts::StopOutcome,
-    reconcile_error::{ReconcileError, Requeue},
+    messages::{
+        diagnosis::Diagnosis,
+        reconcile_error::{ReconcileError, Requeue},
+    },
 };
 use k8s_openapi::jiff::SignedDuration;
 

@@ -9,12 +9,14 @@ use cartouche_crds::RUNNABLE_NAME_LABEL;
 use cartouche_language::label_value;
 use cartouche_protocol::{
     category::Category,
-    diagnosis::Diagnosis,
     evaluate::{current_sequence, fetched_run, is_relevant},
     facts::WatchState,
     ledger::{CachedRun, RunIdentity, doubted},
-    reconcile_error::{ReconcileError, Requeue},
-    told::bounded,
+    messages::{
+        diagnosis::Diagnosis,
+        format::bounded,
+        reconcile_error::{ReconcileError, Requeue},
+    },
 };
 
 use super::reconciliation::Reconciliation;

@@ -7,7 +7,7 @@ use cartouche_protocol::{
     decide::{Step, decide},
     facts::{CreateOutcome, LedgerWriter, NameRead},
     ledger::{Change, Ledger, RunName, is_of_another_document},
-    reconcile_error::ReconcileError,
+    messages::reconcile_error::ReconcileError,
     retention::trimmed,
     sources::Provenance,
     status,

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use cartouche_crds::{ClusterRunProfile, Runnable};
-use cartouche_protocol::{
-    category::Category,
+use cartouche_crds::{
+    ClusterRunProfile, Runnable,
     conditions::{RUN_TEMPLATE_READY, TRUE, find},
 };
+use cartouche_protocol::category::Category;
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{

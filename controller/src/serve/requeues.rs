@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use cartouche_protocol::reconcile_error::Requeue;
+use cartouche_protocol::messages::reconcile_error::Requeue;
 
 use crate::{
     discovery::DiscoveryError, lock::lock, reconcile::ControllerContext, runnable_key::RunnableKey,

@@ -10,10 +10,12 @@ use cartouche_crds::{Approval, ApprovalPolicy, CurrentRun, PinnedProfile};
 use super::{Beginning, Step};
 use crate::{
     category::Category,
-    diagnosis::{Diagnosis, GivenApproval, Guarded},
     facts::{Facts, Rendering},
     ledger::{Change, Ledger},
-    reconcile_error::{ReconcileError, Requeue},
+    messages::{
+        diagnosis::{Diagnosis, GivenApproval, Guarded},
+        reconcile_error::{ReconcileError, Requeue},
+    },
     status::dry_run_told,
 };
 

@@ -3,9 +3,11 @@
 use super::Step;
 use crate::{
     category::Category,
-    diagnosis::Diagnosis,
     facts::{Facts, Settling},
-    reconcile_error::{ReconcileError, Requeue},
+    messages::{
+        diagnosis::Diagnosis,
+        reconcile_error::{ReconcileError, Requeue},
+    },
 };
 
 /// Returns `Ok` once it has, or once changes were held back for long enough. Otherwise returns the

@@ -12,10 +12,12 @@ use super::{
 };
 use crate::{
     category::Category,
-    diagnosis::Diagnosis,
     facts::{Facts, Rendering},
     ledger::{Ledger, Pace, SLOW_INTERVAL},
-    reconcile_error::{ReconcileError, Requeue},
+    messages::{
+        diagnosis::Diagnosis,
+        reconcile_error::{ReconcileError, Requeue},
+    },
 };
 
 /// The purpose of a number.

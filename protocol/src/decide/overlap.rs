@@ -13,13 +13,15 @@ use super::{STOPS_WITHIN, Step, looked_after, stop, superseded};
 pub(super) use crate::facts::overlap::{is_asked, may_be_due};
 use crate::{
     category::Category,
-    diagnosis::{Diagnosis, InTheWay, Why},
     facts::{Facts, NameRead, PolicyFrom, is_ahead},
     ledger::{
         AtWork, Change, LANDED_BY, Ledger, RunName, explanation::explanation, is_withdrawn,
         may_come, past_may_come,
     },
-    reconcile_error::{ReconcileError, Requeue},
+    messages::{
+        diagnosis::{Diagnosis, InTheWay, Why},
+        reconcile_error::{ReconcileError, Requeue},
+    },
 };
 
 /// Returns the time until which an entry of another release is left alone: that release may be

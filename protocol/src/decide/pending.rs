@@ -5,12 +5,14 @@ use cartouche_crds::{CurrentRun, RunPhase};
 use super::{Step, crowded, gate, room};
 use crate::{
     category::Category,
-    diagnosis::{Denied, Diagnosis, Holder, Who},
     facts::{CreateOutcome, Facts, NameRead, Rendering},
     ledger::{
         CachedRun, Change, FetchedRun, MAX_HISTORY, RunName, is_withdrawn, may_come, result_of,
     },
-    reconcile_error::{ReconcileError, Requeue},
+    messages::{
+        diagnosis::{Denied, Diagnosis, Holder, Who},
+        reconcile_error::{ReconcileError, Requeue},
+    },
 };
 
 /// Maximum number of numbers that one reconciliation gives up. After them the next waits, longer

@@ -5,9 +5,11 @@ use cartouche_templating::Rendered;
 use super::Step;
 use crate::{
     category::Category,
-    diagnosis::Diagnosis,
     facts::Facts,
-    reconcile_error::{ReconcileError, Requeue},
+    messages::{
+        diagnosis::Diagnosis,
+        reconcile_error::{ReconcileError, Requeue},
+    },
 };
 
 /// Checks right before a number is given. A missing permission is named, and no run is made that

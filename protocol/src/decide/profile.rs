@@ -8,10 +8,12 @@ use cartouche_templating::Rendered;
 use super::{Step, Waiting};
 use crate::{
     category::Category,
-    diagnosis::{Diagnosis, NotRefreshed},
     facts::{Facts, Rendering, Unknown, held},
     ledger::{Change, Ledger},
-    reconcile_error::{ReconcileError, Requeue},
+    messages::{
+        diagnosis::{Diagnosis, NotRefreshed},
+        reconcile_error::{ReconcileError, Requeue},
+    },
 };
 
 /// The content of the next run.

@@ -6,10 +6,12 @@ use serde_json::json;
 use super::Step;
 use crate::{
     category::Category,
-    diagnosis::Diagnosis,
     facts::Facts,
     ledger::Ledger,
-    reconcile_error::{ReconcileError, Requeue},
+    messages::{
+        diagnosis::Diagnosis,
+        reconcile_error::{ReconcileError, Requeue},
+    },
     status::status,
 };
 

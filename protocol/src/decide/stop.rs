@@ -7,10 +7,12 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use super::{Step, ToStop};
 use crate::{
     category::Category,
-    diagnosis::Diagnosis,
     facts::{Facts, NameRead, PolicyFrom, StopOutcome, is_ahead, way_to_stop},
     ledger::{Asked, AtWork, Change, FetchedRun, LANDED_BY},
-    reconcile_error::{ReconcileError, Requeue},
+    messages::{
+        diagnosis::Diagnosis,
+        reconcile_error::{ReconcileError, Requeue},
+    },
 };
 
 /// The time after which a run that does not stop is reported, and after which the request is

@@ -10,12 +10,14 @@ use serde_json::Value;
 use super::{Facts, Rendering, RunnableFacts};
 use crate::{
     category::Category,
-    diagnosis::{Diagnosis, Fault, Held, NotRefreshed},
     evaluate::{contains_rendered, is_comparable},
     ledger::{Ledger, RunIdentity, RunProfile},
+    messages::{
+        diagnosis::{Diagnosis, Fault, Held, NotRefreshed},
+        reconcile_error::{ReconcileError, Requeue},
+    },
     newer_release,
     profiles::{Known, KnownProfile, Labels, Profiles, Subject, pin},
-    reconcile_error::{ReconcileError, Requeue},
 };
 
 /// Sequence that stands for all in [`approvable`].

@@ -3,7 +3,7 @@
 use cartouche_crds::RequiredPermission;
 use cartouche_templating::Needed;
 
-use crate::diagnosis::Denied;
+use crate::messages::diagnosis::Denied;
 
 /// Answer of the API server about the permissions that a template requires.
 #[derive(Clone, Debug, PartialEq, Eq)]

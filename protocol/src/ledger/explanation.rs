@@ -5,7 +5,7 @@ use cartouche_crds::{Stop, StopReason};
 use cartouche_engines::{RunReason, Verdict};
 
 use super::{FetchedRun, PodsSaid};
-use crate::told::bounded;
+use crate::messages::format::bounded;
 
 /// Message for a failure whose pods are gone.
 pub const PODS_GONE: &str =

@@ -17,8 +17,8 @@ use serde_json::Value;
 
 use super::Asked;
 use crate::{
-    diagnosis::{Fault, Holder},
     managed_fields::Writers,
+    messages::diagnosis::{Fault, Holder},
     rerun,
 };
 

@@ -65,6 +65,13 @@ impl Ledger {
         self.unfinished(uid).map(|entry| &mut entry.stop)
     }
 
+    /// Returns true if the run with this uid is the current one.
+    #[must_use]
+    pub fn is_at(&self, uid: &str) -> bool {
+        let current = self.current.as_ref();
+        current.is_some_and(|current| current.uid.as_deref() == Some(uid))
+    }
+
     /// Returns the recorded stop of the run with this uid.
     #[must_use]
     pub fn stop_of(&self, uid: &str) -> Option<&Stop> {

@@ -321,7 +321,7 @@ fn what_is_new_here_is_no_repetition() {
 
 #[test]
 fn the_number_of_tries_is_no_other_text() {
-    let tried = |times| says(&told::with_tries("no", times, None, None));
+    let tried = |times| says(&format::with_tries("no", times, None, None));
     let mut play = Play::of(2);
     play.look(0, &tried(1), 0);
     play.look(1, &says("it is no"), 30);

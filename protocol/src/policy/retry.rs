@@ -5,7 +5,7 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use sha2::{Digest as _, Sha256};
 
 use super::{not_usable, span};
-use crate::diagnosis::Fault;
+use crate::messages::diagnosis::Fault;
 
 /// Default number of attempts after the first one.
 const LIMIT: i64 = 3;

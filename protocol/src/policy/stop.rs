@@ -4,7 +4,7 @@ use cartouche_crds::StopMethod;
 use cartouche_engines::kinds::{Standing, StopRequest};
 
 use super::Policy;
-use crate::diagnosis::Fault;
+use crate::messages::diagnosis::Fault;
 
 pub(super) fn given(method: Option<&StopMethod>, faults: &mut Vec<Fault>) -> Option<StopRequest> {
     let request = StopRequest::of_method(method?);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cartouche_crds::{ClusterRunProfileSpec, ProfileRule, selects};
 use cartouche_language::suggestion;
 
-use crate::diagnosis::Unchosen;
+use crate::messages::diagnosis::Unchosen;
 
 /// A profile that may be chosen.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 use cartouche_crds::{PinnedProfile, UnknownFields};
 
 use super::choice::{Candidate, Choice, Subject, choose, rank};
-use crate::diagnosis::{Held, NotRefreshed};
+use crate::messages::diagnosis::{Held, NotRefreshed};
 
 /// A pin, as the status of a Runnable and its runs have it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use cartouche_crds::ClusterRunProfileSpec;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::diagnosis::{Held, Unchosen};
+use crate::messages::diagnosis::{Held, Unchosen};
 
 type Labels = BTreeMap<String, String>;
 

@@ -15,7 +15,7 @@ use cartouche_templating::Template;
 use serde_json::Value;
 
 use super::{of, revision};
-use crate::{diagnosis::Fault, references::SourceObject};
+use crate::{messages::diagnosis::Fault, references::SourceObject};
 
 /// Keys and values of a sink. Its `Debug` form shows only the keys.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]

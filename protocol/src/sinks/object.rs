@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::{Content, Holder};
 use crate::{
-    diagnosis::controller,
     ledger::{Ledger, RunIdentity},
+    messages::diagnosis::controller,
     references::{SourceKind, SourceObject},
 };
 

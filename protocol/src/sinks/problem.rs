@@ -6,8 +6,10 @@ use cartouche_crds::{OutputSink, SinkKind};
 
 use crate::{
     category::Category,
-    diagnosis::{Denied, Diagnosis, Fault, Who},
-    reconcile_error::{ReconcileError, Requeue},
+    messages::{
+        diagnosis::{Denied, Diagnosis, Fault, Who},
+        reconcile_error::{ReconcileError, Requeue},
+    },
     references::SourceObject,
 };
 

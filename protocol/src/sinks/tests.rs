@@ -3,7 +3,7 @@ use cartouche_language::Owner;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{diagnosis::Diagnosis, ledger::tests::sample};
+use crate::{ledger::tests::sample, messages::diagnosis::Diagnosis};
 
 const RUNNABLE: Owner<'static> = Owner {
     name: "app",
@@ -221,8 +221,8 @@ fn what_cannot_be_written_is_told_before_anything_is() {
 fn what_is_not_allowed_is_told_together_and_anothers_object_waits_for_a_change() {
     let object = of(&secret());
     let denied = |verb: &str| {
-        let who = crate::diagnosis::Who::Controller("u".to_owned());
-        let denied = vec![crate::diagnosis::Denied::one(verb, "secrets")];
+        let who = crate::messages::diagnosis::Who::Controller("u".to_owned());
+        let denied = vec![crate::messages::diagnosis::Denied::one(verb, "secrets")];
         let cause = Diagnosis::Forbidden(who, denied);
         SinkProblem::Failed(object.clone(), cause, Requeue::OnRbac)
     };

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{NoInputs, fault};
 use crate::{
-    diagnosis::Fault,
+    messages::diagnosis::Fault,
     references::{SourceKind, SourceObject, key, revision_path},
 };
 

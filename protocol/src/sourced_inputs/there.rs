@@ -1,14 +1,14 @@
 //! Hints for a missing key or output: the names that the object has. Pure.
 
-use cartouche_crds::RunnableStatus;
+use cartouche_crds::{
+    RunnableStatus,
+    conditions::{READY, TRUE, find},
+};
 use cartouche_language::suggestion;
 use serde_json::Value;
 
 use super::{RunnableRead, SourceRead, Wrong, absent, fault};
-use crate::{
-    conditions::{READY, TRUE, find},
-    sources::settle::busy,
-};
+use crate::sources::settle::busy;
 
 /// Maximum number of names of an object that are kept, to be compared and shown.
 const KEPT: usize = 64;

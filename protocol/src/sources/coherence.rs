@@ -13,7 +13,7 @@ use super::{
     settle::{cannot_look, has_looked_in_vain},
 };
 use crate::{
-    diagnosis::{Failed, Lag, NotReady},
+    messages::diagnosis::{Failed, Lag, NotReady},
     trace::{Incoherence, Revision, SourceKey, Sources, Trace},
 };
 

@@ -9,7 +9,7 @@ use super::{
     settle::{has_succeeded, unsettled},
 };
 use crate::{
-    diagnosis::{Failed, NotReady},
+    messages::diagnosis::{Failed, NotReady},
     trace::{Revision, SourceKey, Sources, Trace, TraceError},
 };
 

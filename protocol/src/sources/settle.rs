@@ -2,14 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use cartouche_crds::{PendingRun, RunResult, RunnableStatus};
+use cartouche_crds::{
+    PendingRun, RunResult, RunnableStatus,
+    conditions::{READY, RECONCILING, STALLED, TRUE, find, follows_upstream},
+};
 
 use super::{Known, Readiness, Seen, coherence::not_yet_looked, moving};
 use crate::{
     category::Category,
-    conditions::{READY, RECONCILING, STALLED, TRUE, find, follows_upstream},
-    diagnosis::{Busy, NotReady},
     ledger::Ledger,
+    messages::diagnosis::{Busy, NotReady},
     trace::SourceKey,
 };
 

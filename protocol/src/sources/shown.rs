@@ -10,7 +10,7 @@ use cartouche_crds::InputSource;
 
 use super::{Question, Readiness, graph, readiness::waited_for};
 use crate::{
-    diagnosis::{Failed, NotReady},
+    messages::diagnosis::{Failed, NotReady},
     references::{sinks, source_key},
     trace::{Incoherence, Named, SourceKey},
 };

@@ -3,14 +3,16 @@
 
 use std::time::Duration;
 
+use cartouche_crds::conditions::{RECONCILING, STALLED, UNKNOWN, find};
 use cartouche_engines::RunReason;
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::SignedDuration};
 
 use crate::{
-    conditions::{RECONCILING, STALLED, UNKNOWN, find},
-    diagnosis::{Diagnosis, is_of_quota},
     facts::Facts,
-    reconcile_error::ReconcileError,
+    messages::{
+        diagnosis::{Diagnosis, is_of_quota},
+        reconcile_error::ReconcileError,
+    },
 };
 
 /// Time for which a missing object is awaited before a Runnable is `Stalled`, which tools take for a failure

@@ -1,13 +1,10 @@
 //! Values of conditions.
 
+use cartouche_crds::conditions::{FALSE, READY, TRUE, UNKNOWN};
 use cartouche_engines::{Health, Verdict};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-use crate::{
-    conditions::{FALSE, READY, TRUE, UNKNOWN},
-    reconcile_error::ReconcileError,
-    told::bounded,
-};
+use crate::messages::{format::bounded, reconcile_error::ReconcileError};
 
 /// Condition without its times.
 #[derive(Clone, Debug, PartialEq, Eq)]

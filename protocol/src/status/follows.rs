@@ -1,12 +1,15 @@
 //! Sources that are about to change while no run of the Runnable is pending. Pure.
 
+use cartouche_crds::conditions::{SOURCE_CHANGING, TRUE};
+
 use super::ConditionValue;
 use crate::{
     category::Category,
-    conditions::{SOURCE_CHANGING, TRUE},
-    diagnosis::{Busy, NotReady},
     facts::Facts,
-    reconcile_error::ReconcileError,
+    messages::{
+        diagnosis::{Busy, NotReady},
+        reconcile_error::ReconcileError,
+    },
 };
 
 /// Message, the same for every source: each further one would cost a write, and not every account may know its

@@ -1,14 +1,16 @@
 //! Pending run of a status: the next run, while it waits. Pure.
 
-use cartouche_crds::{Approval, ApprovalPolicy, PendingRun, RunnableStatus, UnknownFields};
+use cartouche_crds::{
+    Approval, ApprovalPolicy, PendingRun, RunnableStatus, UnknownFields,
+    conditions::STAMPED_OBJECT_CONDITION,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::{
     category::Category,
-    conditions::STAMPED_OBJECT_CONDITION,
     facts::{Facts, overlap},
     ledger::{Due, Ledger, may_come, past_may_come},
-    reconcile_error::ReconcileError,
+    messages::reconcile_error::ReconcileError,
 };
 
 /// Returns the pending run while it waits: for a person, for its debounce or its sources, or for an earlier run,

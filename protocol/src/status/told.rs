@@ -1,11 +1,13 @@
 //! Message of `Ready` about the run: more than its engine says, if its pods have reported. Pure.
 
-use cartouche_crds::{CurrentRun, RunPhase, RunResult, RunnableStatus, Stop, StopReason};
+use cartouche_crds::{
+    CurrentRun, RunPhase, RunResult, RunnableStatus, Stop, StopReason,
+    conditions::{FALSE, READY, RUN_IN_PROGRESS, STAMPED_OBJECT_CONDITION, UNKNOWN, find},
+};
 use cartouche_engines::{PodsTell, RunReason, Said, kinds::queue_of};
 
 use super::{ConditionValue, is_stored};
 use crate::{
-    conditions::{FALSE, READY, RUN_IN_PROGRESS, STAMPED_OBJECT_CONDITION, UNKNOWN, find},
     facts::{Facts, Hindrance, is_deleted_to_stop},
     ledger::{
         FetchedRun, Ledger, PodsSaid,
@@ -13,7 +15,7 @@ use crate::{
             explanation, explanation_with_excuse, reason_of_failure, reason_of_stop, stopped,
         },
     },
-    told::{bounded, plain},
+    messages::format::{bounded, plain},
 };
 
 /// Beginning of the message about a run that a queue holds.

@@ -1,15 +1,19 @@
 //! Errors about outputs that the current run did not give. Pure.
 
-use cartouche_crds::{CurrentRun, RunResult};
+use cartouche_crds::{
+    CurrentRun, RunResult,
+    conditions::{RUN_TEMPLATE_READY, find},
+};
 
 use super::is_stored;
 use crate::{
     category::Category,
-    conditions::{RUN_TEMPLATE_READY, find},
-    diagnosis::{Diagnosis, Fault},
     facts::Facts,
     ledger::{Ledger, OutputsDigest, OutputsRead, RunName},
-    reconcile_error::{ReconcileError, Requeue},
+    messages::{
+        diagnosis::{Diagnosis, Fault},
+        reconcile_error::{ReconcileError, Requeue},
+    },
 };
 
 /// Returns an error if the current run succeeded but its outputs are not those in the status.

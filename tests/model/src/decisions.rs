@@ -17,8 +17,8 @@ use cartouche_protocol::{
     evaluate::is_relevant,
     facts::{CreateOutcome, Facts, is_latest},
     ledger::{Change, Ledger, RunIdentity},
+    messages::reconcile_error::{ReconcileError, Requeue},
     process_state::is_needed,
-    reconcile_error::{ReconcileError, Requeue},
     retention::{retention, trimmed},
     status,
 };

@@ -18,8 +18,8 @@ use cartouche_protocol::{
     decide::Step,
     facts::{CreateOutcome, Facts, LedgerState, LedgerWriter, NameRead},
     ledger::{Asked, CachedRun, Change, Ledger, OutputsDigest, OutputsRead, RunIdentity, RunName},
+    messages::reconcile_error::{ReconcileError, Requeue},
     process_state::{ProcessState, StoredStatus},
-    reconcile_error::{ReconcileError, Requeue},
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::SignedDuration};
 

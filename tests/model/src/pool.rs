@@ -11,7 +11,7 @@ use std::{
 };
 
 use cartouche_crds::RunnableStatus;
-use cartouche_protocol::{ledger::RunName, reconcile_error::ReconcileError};
+use cartouche_protocol::{ledger::RunName, messages::reconcile_error::ReconcileError};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::SignedDuration};
 
 use crate::cast::{NOW, YOUNG};

@@ -10,10 +10,11 @@ use std::{
     sync::{PoisonError, RwLock},
 };
 
-use cartouche_crds::{CurrentRun, RunPhase, RunResult, RunnableStatus, StopReason};
+use cartouche_crds::{
+    CurrentRun, RunPhase, RunResult, RunnableStatus, StopReason, conditions::RUN_TEMPLATE_READY,
+};
 use cartouche_protocol::{
     category::Category,
-    conditions::RUN_TEMPLATE_READY,
     ledger::{Ledger, RunName},
 };
 

@@ -24,8 +24,8 @@ macro_rules! floor {
     };
 }
 
-/// The API types by floors, the lowest first: parts of specs and statuses; templates, profiles and the status
-/// of a Runnable; the Runnable, and items about all resources.
+/// The API types by floors, the lowest first: parts of specs and statuses; templates, profiles, the status of a
+/// Runnable and its conditions; the Runnable, and items about all resources.
 const OF_CRDS: [Floor; 3] = [
     floor![
         "approval",
@@ -56,6 +56,7 @@ const OF_CRDS: [Floor; 3] = [
         "unknown_fields",
     ],
     floor![
+        "conditions",
         "history",
         "profile",
         "run_template",
@@ -118,21 +119,18 @@ const OF_TEMPLATING: [Floor; 1] = [floor![
     "runner", "source", "stamp", "suspect", "template",
 ]];
 
-/// The protocol by floors, the lowest first: names, keys, and forms of texts and objects; problems of a
-/// Runnable, in sentences; the ledger; rules that know it; facts; decisions, statuses, and the memory of a
-/// process.
+/// The protocol by floors, the lowest first: names, keys, and forms of objects; messages; the ledger; rules that
+/// know it; facts; decisions, statuses, and the memory of a process.
 const OF_PROTOCOL: [Floor; 6] = [
     floor![
         "category",
-        "conditions",
         "managed_fields",
         "object",
         "references",
         "rerun",
-        "told",
         "trace",
     ],
-    floor!["diagnosis", "reconcile_error"],
+    floor!["messages"],
     floor!["ledger"],
     floor![
         "compiled",
@@ -148,6 +146,31 @@ const OF_PROTOCOL: [Floor; 6] = [
     ],
     floor!["facts"],
     floor!["advice", "decide", "pace", "process_state", "status"],
+];
+
+/// The controller by floors, the lowest first: times, locks and mutants; counts and caches; metrics and keys;
+/// requests and endpoints; what requests bring, events and flags; purposes of watches, and writes of statuses; memory;
+/// watches; the reconciliation of one Runnable; the queue; the program.
+const OF_CONTROLLER: [Floor; 11] = [
+    floor!["backoff", "clock", "lock", "mutants"],
+    floor!["budget", "cached_runnable", "picked", "profiles", "survey"],
+    floor!["metrics", "runnable_key"],
+    floor!["api", "endpoints"],
+    floor![
+        "definitions",
+        "discovery",
+        "events",
+        "flags",
+        "identity",
+        "reviews",
+        "templates"
+    ],
+    floor!["status_writes", "telemetry", "watched_kind"],
+    floor!["memory", "template_status"],
+    floor!["profile_status", "watch"],
+    floor!["reconcile"],
+    floor!["serve"],
+    floor!["main"],
 ];
 
 /// What authors need by floors, the lowest first: texts with places; files, and findings about them; objects and
@@ -174,12 +197,13 @@ const OF_AUTHORING: [Floor; 5] = [
 ];
 
 /// The crates whose modules stand on floors.
-pub const FLOORS: [(&str, &[Floor]); 6] = [
+pub const FLOORS: [(&str, &[Floor]); 7] = [
     ("crds", &OF_CRDS),
     ("language", &OF_LANGUAGE),
     ("engines", &OF_ENGINES),
     ("templating", &OF_TEMPLATING),
     ("protocol", &OF_PROTOCOL),
+    ("controller", &OF_CONTROLLER),
     ("authoring", &OF_AUTHORING),
 ];
 

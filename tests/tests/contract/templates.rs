@@ -1,7 +1,7 @@
 //! `ClusterRunTemplate.status`: every defect of a template, by its path.
 
 use anyhow::Result;
-use cartouche_protocol::told::Told;
+use cartouche_protocol::messages::format::Told;
 use serde_json::{Value, json};
 
 use crate::world::{SECONDS, TEMPLATE, TEST_OBJ, World, condition, document, stamps};

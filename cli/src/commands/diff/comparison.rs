@@ -5,10 +5,7 @@ use std::fmt::Write as _;
 use anyhow::bail;
 use cartouche_authoring::foreign::in_one_line;
 use cartouche_crds::{PROFILE_ANNOTATION, Runnable};
-use cartouche_protocol::{
-    ledger::{Due, RunState},
-    told::Told,
-};
+use cartouche_protocol::{ledger::Due, messages::format::Told, status::RunState};
 use kube::{
     ResourceExt as _,
     api::{DynamicObject, PostParams},

@@ -4,13 +4,11 @@ use std::time::Duration;
 
 use anyhow::bail;
 use cartouche_authoring::foreign::in_one_line;
-use cartouche_crds::Runnable;
-use cartouche_protocol::{
-    category::Category,
+use cartouche_crds::{
+    Runnable,
     conditions::{READY, STALLED, TRUE},
-    ledger::RunState,
-    told::Told,
 };
+use cartouche_protocol::{category::Category, messages::format::Told, status::RunState};
 use tokio::time::Instant;
 
 use crate::{

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{anyhow, bail};
 use cartouche_authoring::foreign::in_lines;
-use cartouche_protocol::ledger::RunState;
+use cartouche_protocol::status::RunState;
 use futures::{AsyncBufReadExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, ResourceExt as _, api::LogParams};

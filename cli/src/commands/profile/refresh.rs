@@ -8,9 +8,9 @@ use cartouche_crds::{
     Runnable,
 };
 use cartouche_protocol::{
-    diagnosis::Diagnosis,
     facts::{RunnableFacts, Unknown, chosen},
     ledger::Ledger,
+    messages::diagnosis::Diagnosis,
     profiles::Profiles,
     rerun,
 };

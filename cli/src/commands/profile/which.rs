@@ -6,9 +6,9 @@ use anyhow::anyhow;
 use cartouche_authoring::{foreign::in_one_line, render::profiles::best_rule};
 use cartouche_crds::{PROFILE_ANNOTATION, ProfileRequirement, Runnable};
 use cartouche_protocol::{
-    diagnosis::{Diagnosis, Held, Unchosen},
     facts::{RunnableFacts, Unknown, chosen, subject},
     ledger::Ledger,
+    messages::diagnosis::{Diagnosis, Held, Unchosen},
     profiles::{Labels, Profiles, misses},
 };
 use clap::Args;

@@ -6,7 +6,7 @@ use cartouche_crds::{
     ClusterRunTemplate, RUN_SEQUENCE_LABEL, RerunRequest, RunResult, Runnable, StopReason,
 };
 use cartouche_engines::{Judged, RunReason, has_message_in_pods};
-use cartouche_protocol::ledger::{Due, RunState};
+use cartouche_protocol::{ledger::Due, status::RunState};
 use cartouche_templating::Template;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt as _;

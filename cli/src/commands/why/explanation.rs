@@ -2,15 +2,13 @@
 
 use std::{borrow::Cow, fmt::Write as _};
 
-use cartouche_crds::{ClusterRunTemplate, PendingRun, PinnedProfile, Runnable};
+use cartouche_crds::{
+    ClusterRunTemplate, PendingRun, PinnedProfile, Runnable,
+    conditions::{READY, RUN_TEMPLATE_READY, STAMPED_OBJECT_CONDITION, TRUE},
+};
 use cartouche_engines::{RunReason, is_of_memory_limit, kinds::standing};
 use cartouche_protocol::{
-    advice::advice,
-    category::Category,
-    conditions::{READY, RUN_TEMPLATE_READY, STAMPED_OBJECT_CONDITION, TRUE},
-    ledger::Due,
-    status::blocking,
-    told::Told,
+    advice::advice, category::Category, ledger::Due, messages::format::Told, status::blocking,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt as _;
@@ -378,7 +376,7 @@ fn next(prospect: anyhow::Result<Prospect>) -> Next {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use cartouche_protocol::conditions::RUN_IN_PROGRESS;
+    use cartouche_crds::conditions::RUN_IN_PROGRESS;
     use serde_json::{Value, json};
 
     use super::*;

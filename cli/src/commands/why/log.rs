@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use cartouche_authoring::foreign::in_one_line;
 use cartouche_crds::RunResult;
 use cartouche_engines::{PodsWords, masked};
-use cartouche_protocol::ledger::RunState;
+use cartouche_protocol::status::RunState;
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, api::LogParams};
 use serde::Serialize;

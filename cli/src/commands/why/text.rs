@@ -3,15 +3,12 @@
 use std::fmt::Write as _;
 
 use cartouche_authoring::foreign::in_one_line;
-use cartouche_crds::RerunRequest;
+use cartouche_crds::{RerunRequest, conditions::RUN_TEMPLATE_READY};
 use cartouche_engines::Judged;
 use cartouche_protocol::{
     category::Category,
-    conditions::RUN_TEMPLATE_READY,
-    diagnosis::named,
-    ledger::RunState,
-    status::{BEING_MADE, NOT_ENDED, is_at_work},
-    told::Told,
+    messages::{diagnosis::named, format::Told},
+    status::{BEING_MADE, NOT_ENDED, RunState, is_at_work},
     trace::SourceKey,
 };
 

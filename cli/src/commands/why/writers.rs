@@ -1,9 +1,11 @@
 //! The Runnables that write the inputs of one: the writer that is not ready, or a circle.
 
-use cartouche_crds::Runnable;
-use cartouche_protocol::{
+use cartouche_crds::{
+    Runnable,
     conditions::{READY, TRUE},
-    diagnosis::{Diagnosis, named},
+};
+use cartouche_protocol::{
+    messages::diagnosis::{Diagnosis, named},
     references::SourceObject,
     sinks,
     sources::graph,

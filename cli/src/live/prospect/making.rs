@@ -5,9 +5,9 @@ use std::sync::Arc;
 use cartouche_authoring::render::{self, Run, Subject, profiles::With};
 use cartouche_crds::{PinnedProfile, ProfileVersion};
 use cartouche_protocol::{
-    diagnosis::{Diagnosis, Fault, Held, NotRefreshed},
     facts::{RunnableFacts, Unknown, chosen},
     ledger::{Due, Ledger},
+    messages::diagnosis::{Diagnosis, Fault, Held, NotRefreshed},
     profiles::{KnownProfile, Profiles},
 };
 

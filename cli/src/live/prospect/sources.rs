@@ -12,7 +12,7 @@ use cartouche_authoring::{
 };
 use cartouche_crds::{InputSource, Runnable};
 use cartouche_protocol::{
-    diagnosis::{Diagnosis, Fault},
+    messages::diagnosis::{Diagnosis, Fault},
     references::{self, SourceKind, SourceObject},
     sourced_inputs::{self, NoInputs, SourceRead},
     trace::SourceKey,

@@ -6,9 +6,9 @@ use cartouche_engines::kinds;
 use cartouche_language::{HASH_VERSION, syntax};
 use cartouche_protocol::{
     compiled::Compiled,
-    diagnosis::Fault,
     facts::RunnableFacts,
     ledger::{Due, Ledger},
+    messages::diagnosis::Fault,
     newer_release::{known_fields, leaves_alone},
     profiles::Profiles,
 };

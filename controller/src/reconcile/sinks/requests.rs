@@ -2,13 +2,15 @@
 
 use cartouche_language::Owner;
 use cartouche_protocol::{
-    diagnosis::{Diagnosis, is_of_quota},
     ledger::{CREATES_SETTLE_IN, Ledger},
+    messages::{
+        diagnosis::{Diagnosis, is_of_quota},
+        format::bounded,
+        reconcile_error::Requeue,
+    },
     object::{Object, is_shortened},
-    reconcile_error::Requeue,
     references::{SourceKind, SourceObject},
     sinks::{FoundSink, SinkProblem, created, replaced},
-    told::bounded,
 };
 use serde::Deserialize;
 use serde::de::IgnoredAny;

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use cartouche_crds::{OutputsFrom, SinkKind};
 use cartouche_engines::Sensitive;
 use cartouche_protocol::{
-    diagnosis::Diagnosis,
     ledger::{FetchedRun, Ledger, OutputsRead, RunName},
-    reconcile_error::Requeue,
+    messages::{diagnosis::Diagnosis, reconcile_error::Requeue},
     sinks::{SinkProblem, Sinks, key_of, revision},
 };
 use serde_json::Value;

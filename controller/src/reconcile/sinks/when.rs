@@ -6,7 +6,7 @@ use cartouche_crds::{OutputSink, SinkKind};
 use cartouche_protocol::{
     facts::WatchState,
     ledger::{CREATES_SETTLE_IN, Ledger},
-    reconcile_error::Requeue,
+    messages::reconcile_error::Requeue,
     sinks::Sinks,
 };
 

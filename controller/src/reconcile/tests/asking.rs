@@ -10,10 +10,12 @@ use cartouche_crds::{
 use cartouche_protocol::{
     category::Category,
     compiled::Compiled,
-    diagnosis::{Denied, Diagnosis, Who},
     facts::{NameRead, Rendering},
     ledger::{Cause, PodsSaid, RunName},
-    reconcile_error::{ReconcileError, Requeue},
+    messages::{
+        diagnosis::{Denied, Diagnosis, Who},
+        reconcile_error::{ReconcileError, Requeue},
+    },
 };
 use cartouche_templating::Context;
 use http::{Method, Request, StatusCode};

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use cartouche_crds::Runnable;
 use cartouche_protocol::{
     category::Category,
-    reconcile_error::{ReconcileError, Requeue},
+    messages::reconcile_error::{ReconcileError, Requeue},
 };
 use http::{Method, StatusCode};
 use kube::api::ObjectMeta;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cartouche_protocol::reconcile_error::Requeue;
+use cartouche_protocol::messages::reconcile_error::Requeue;
 use http::StatusCode;
 use serde_json::json;
 

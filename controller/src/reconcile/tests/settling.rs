@@ -11,10 +11,12 @@ use std::{
 use cartouche_crds::RunnableStatus;
 use cartouche_protocol::{
     category::Category,
-    diagnosis::Diagnosis,
     facts::Settling,
+    messages::{
+        diagnosis::Diagnosis,
+        reconcile_error::{ReconcileError, Requeue},
+    },
     pace::Change,
-    reconcile_error::{ReconcileError, Requeue},
 };
 use http::{Method, StatusCode};
 use serde_json::{Value, json};

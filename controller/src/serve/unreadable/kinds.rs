@@ -1,7 +1,7 @@
 //! Status of each of the controller's own kinds for an object that cannot be read.
 
 use cartouche_crds::{ClusterRunProfile, ClusterRunTemplate};
-use cartouche_protocol::{category::Category, status, told::bounded};
+use cartouche_protocol::{category::Category, messages::format::bounded, status};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use cartouche_protocol::reconcile_error::Requeue;
+use cartouche_protocol::messages::reconcile_error::Requeue;
 use futures::{Stream, StreamExt};
 use tokio::time::{Instant, sleep, timeout_at};
 

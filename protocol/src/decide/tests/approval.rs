@@ -14,7 +14,7 @@ use crate::{
     decide::{Step, decide, decide_without_rendering, overlap},
     facts::{DryRun, Facts},
     ledger::{Change, tests::sample::*},
-    reconcile_error::Requeue,
+    messages::reconcile_error::Requeue,
     status,
 };
 

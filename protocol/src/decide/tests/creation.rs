@@ -8,7 +8,7 @@ use crate::{
     decide::{Step, decide},
     facts::{CreateOutcome, Facts, LedgerWriter, Probe},
     ledger::{Change, RunIdentity, tests::sample::*},
-    reconcile_error::Requeue,
+    messages::reconcile_error::Requeue,
 };
 
 fn made(fetched: crate::ledger::FetchedRun) -> CreateOutcome {

@@ -11,7 +11,7 @@ use crate::{
     decide::{Step, decide, overlap},
     facts::{DryRun, Facts, Settling},
     ledger::tests::sample::*,
-    reconcile_error::Requeue,
+    messages::reconcile_error::Requeue,
     status,
 };
 

@@ -11,9 +11,9 @@ use super::{
 use crate::{
     category::Category,
     decide::{Step, Waiting, decide},
-    diagnosis::{Failed, NotReady},
     facts::{CreateOutcome, DryRun, Facts},
     ledger::{CachedRun, Change, FetchedRun, RunIdentity, tests::sample::*},
+    messages::diagnosis::{Failed, NotReady},
     sources::Readiness,
     trace::SourceKey,
 };

@@ -9,8 +9,8 @@ use crate::{
     decide::{Step, decide, decide_without_rendering},
     facts::Facts,
     ledger::{Change, tests::sample::*},
+    messages::reconcile_error::Requeue,
     newer_release,
-    reconcile_error::Requeue,
 };
 
 fn outdated(mut facts: Facts) -> Facts {

@@ -16,7 +16,7 @@ use crate::{
     decide::{Step, decide},
     facts::{CreateOutcome, Facts, NameRead, PolicyFrom},
     ledger::{Asked, Change, tests::sample::*},
-    reconcile_error::{ReconcileError, Requeue},
+    messages::reconcile_error::{ReconcileError, Requeue},
 };
 
 fn under(policy: ConcurrencyPolicy, facts: Facts) -> Facts {

@@ -10,7 +10,7 @@ use crate::{
     decide::{Step, Waiting, decide, decide_without_rendering},
     facts::Facts,
     ledger::{Change, tests::sample::*},
-    reconcile_error::Requeue,
+    messages::reconcile_error::Requeue,
 };
 
 /// A pending change: the first run, and one after a change.

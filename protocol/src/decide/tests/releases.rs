@@ -11,7 +11,7 @@ use crate::{
     decide::{Step, Waiting, decide},
     facts::{CreateOutcome, DryRun, Facts, NameRead},
     ledger::{Change, Due, FetchedRun, RunIdentity, tests::sample::*},
-    reconcile_error::Requeue,
+    messages::reconcile_error::Requeue,
     status,
 };
 

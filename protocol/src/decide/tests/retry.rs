@@ -2,13 +2,15 @@
 
 mod begun;
 
-use cartouche_crds::{Breaker, CurrentRun, Retry, RetryOn, RunResult};
+use cartouche_crds::{
+    Breaker, CurrentRun, Retry, RetryOn, RunResult,
+    conditions::{RECONCILING, RETRY_SCHEDULED, STALLED},
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::scene::*;
 use crate::{
     category::Category,
-    conditions::{RECONCILING, RETRY_SCHEDULED, STALLED},
     decide::{Step, decide, decide_without_rendering},
     facts::{Facts, LedgerWriter, NameRead},
     ledger::{Asked, Change, FetchedRun, RunIdentity, tests::sample::*},

@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
-use cartouche_crds::{MAX_STATUS_BYTES, RunResult, RunnableStatus};
+use cartouche_crds::{MAX_STATUS_BYTES, RunResult, RunnableStatus, conditions};
 use cartouche_language::bounds::{MAX_FAILURE_BYTES, MAX_OUTPUTS, MAX_OUTPUTS_BYTES};
 use serde_json::{Map, Value, json};
 
 use super::scene::*;
 use crate::{
     category::Category,
-    conditions,
     decide::{Step, decide, decide_without_rendering},
     facts::{CreateOutcome, Facts},
     ledger::{Change, tests::sample::*},
-    reconcile_error::{ReconcileError, Requeue},
+    messages::reconcile_error::{ReconcileError, Requeue},
 };
 
 /// etcd takes no larger request, and the object is one, with its spec and metadata.

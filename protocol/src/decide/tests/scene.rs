@@ -17,8 +17,8 @@ use crate::{
         BreakerLimits, CachedRun, Cause, Change, FetchedRun, Ledger, OutputsDigest, RunIdentity,
         RunName, tests::sample::*,
     },
+    messages::reconcile_error::{ReconcileError, Requeue},
     profiles::{KnownProfile, Profiles},
-    reconcile_error::{ReconcileError, Requeue},
     status,
 };
 

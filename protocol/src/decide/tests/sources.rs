@@ -4,9 +4,9 @@ use super::scene::*;
 use crate::{
     category::Category,
     decide::{Step, decide},
-    diagnosis::NotReady,
     facts::Facts,
     ledger::tests::sample::*,
+    messages::diagnosis::NotReady,
     sources::Readiness,
     trace::SourceKey,
 };

@@ -8,7 +8,7 @@ use crate::{
     decide::{Step, decide, decide_without_rendering},
     facts::Facts,
     ledger::{Change, tests::sample::*},
-    reconcile_error::Requeue,
+    messages::reconcile_error::Requeue,
 };
 
 fn suspended(mut facts: Facts) -> Facts {

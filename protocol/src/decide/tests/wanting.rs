@@ -8,7 +8,7 @@ use crate::{
     decide::{Step, Waiting, decide},
     facts::{Facts, LedgerState, WatchState},
     ledger::{Change, Ledger, MAX_HISTORY, RunIdentity, tests::sample::*},
-    reconcile_error::{ReconcileError, Requeue},
+    messages::reconcile_error::{ReconcileError, Requeue},
 };
 
 #[test]

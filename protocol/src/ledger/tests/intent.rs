@@ -2,15 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use cartouche_crds::{CurrentRun, RunPhase, RunResult, RunnableStatus};
+use cartouche_crds::{
+    CurrentRun, RunPhase, RunResult, RunnableStatus, conditions::RUN_TEMPLATE_READY,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use super::sample::*;
 use crate::{
     category::Category,
-    conditions::RUN_TEMPLATE_READY,
-    diagnosis::Diagnosis,
-    ledger::{Due, Fate, Ledger, MAX_HISTORY, MAX_JUMP, RunIdentity, RunState},
+    ledger::{Due, Fate, Ledger, MAX_HISTORY, MAX_JUMP, RunIdentity},
+    messages::diagnosis::Diagnosis,
+    status::RunState,
 };
 
 fn intend(ledger: Ledger, input: &str, fate: &Fate) -> Ledger {

@@ -17,8 +17,8 @@ use k8s_openapi::{
 };
 use serde_json::{Value, json};
 
-use crate::diagnosis::Fault;
 use crate::ledger::{Asked, FetchedRun, Intent, Ledger, OutputsRead, PodsSaid, RunIdentity};
+use crate::messages::diagnosis::Fault;
 
 pub(crate) const RUNNABLE: &str = "0f5c9f62-2b0e-4c8e-a2d4-7a2a1f6a3c10";
 pub(crate) const API_VERSION: &str = "example.dev/v1";

@@ -1,7 +1,7 @@
 //! A Runnable keeps its profile.
 
 use super::*;
-use crate::diagnosis::{Held, NotRefreshed, Unchosen};
+use crate::messages::diagnosis::{Held, NotRefreshed, Unchosen};
 
 fn to(name: &str, refresh_token: Option<&str>) -> Pin {
     Pin {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::diagnosis::{Held, Unchosen};
+use crate::messages::diagnosis::{Held, Unchosen};
 
 fn rule() -> impl Strategy<Value = Value> {
     let templates = prop::option::of(prop::sample::subsequence(vec!["build", "deploy"], 0..=2));

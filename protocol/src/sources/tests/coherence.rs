@@ -2,7 +2,7 @@
 
 use super::sample::*;
 use crate::{
-    diagnosis::{Busy, Failed, Lag, NotReady},
+    messages::diagnosis::{Busy, Failed, Lag, NotReady},
     sources::{
         Coherence, Edges, Known, Provenance, Question, Readiness, Seen, Source, Value, WaitFor,
         rests_on_own_reads,

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::sample::*;
 use crate::{
-    diagnosis::{Busy, Failed, NotReady},
+    messages::diagnosis::{Busy, Failed, NotReady},
     sources::{
         Coherence, Edges, Known, Provenance, Question, Readiness, Seen, Source, SourceError, Value,
         WaitFor, readiness, traced,

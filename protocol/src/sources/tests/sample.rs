@@ -5,12 +5,14 @@ use std::{
     sync::Arc,
 };
 
-use cartouche_crds::{CurrentRun, HistoryEntry, OutputsFrom, RunResult, RunnableStatus};
+use cartouche_crds::{
+    CurrentRun, HistoryEntry, OutputsFrom, RunResult, RunnableStatus,
+    conditions::{READY, STALLED, TRUE},
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::json;
 
 use crate::{
-    conditions::{READY, STALLED, TRUE},
     ledger::tests::sample::{at, ended, outputs_from, values},
     sources::{
         Coherence, Edges, Known, Provenance, Question, Readiness, Seen, Source, Value, WaitFor,

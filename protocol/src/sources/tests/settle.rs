@@ -1,13 +1,15 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use cartouche_crds::{CurrentRun, PendingRun, RunResult};
+use cartouche_crds::{
+    CurrentRun, PendingRun, RunResult,
+    conditions::{RECONCILING, STALLED},
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::sample::*;
 use crate::{
-    conditions::{RECONCILING, STALLED},
-    diagnosis::{Busy, NotReady, why_not_ready},
     ledger::tests::sample::{at, created, ended, pending, rejected, time, unfinished, unseen},
+    messages::diagnosis::{Busy, NotReady, why_not_ready},
     sources::{
         Coherence, Seen, WaitFor,
         settle::{busy, chain, unsettled},

@@ -1,9 +1,10 @@
 //! Claims of others, and messages about Runnables that the account may not read.
 
+use cartouche_crds::conditions::RUN_TEMPLATE_READY;
+
 use super::sample::*;
 use crate::{
-    conditions::RUN_TEMPLATE_READY,
-    diagnosis::{Busy, Failed, Lag, NotReady},
+    messages::diagnosis::{Busy, Failed, Lag, NotReady},
     sources::{Coherence, Edges, Known, Question, Readiness, Seen, WaitFor, readiness},
     trace::SourceKey,
 };

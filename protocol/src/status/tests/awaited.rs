@@ -1,7 +1,7 @@
 //! Waits for what another delivery may bring.
 
 use super::*;
-use crate::{diagnosis::Diagnosis, ledger::tests::sample::at};
+use crate::{ledger::tests::sample::at, messages::diagnosis::Diagnosis};
 
 fn missing(diagnosis: Diagnosis, requeue: Requeue) -> ReconcileError {
     ReconcileError::caused(
@@ -102,7 +102,7 @@ fn a_wait_for_a_source_at_work_takes_nothing_from_the_minute_of_what_is_missing(
     }
     // Another input is missing: the minute does not start again.
     facts.now = Some(at(9_100));
-    let other = Diagnosis::SourcesMissing(vec![crate::diagnosis::Fault::default()]);
+    let other = Diagnosis::SourcesMissing(vec![crate::messages::diagnosis::Fault::default()]);
     assert!(awaited_for(&facts, &missing(other, Requeue::OnChange)).is_none());
 }
 

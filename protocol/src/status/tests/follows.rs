@@ -1,10 +1,11 @@
 //! Changes upstream that are on their way.
 
+use cartouche_crds::conditions::follows_upstream;
+
 use super::*;
 use crate::{
-    conditions::follows_upstream,
-    diagnosis::{Busy, NotReady},
     facts::Dependencies,
+    messages::diagnosis::{Busy, NotReady},
     sources::Readiness,
     trace::SourceKey,
 };

@@ -4,8 +4,8 @@ use std::sync::PoisonError;
 
 use cartouche_crds::RunResult;
 use cartouche_protocol::{
-    diagnosis::{Failed, Lag, NotReady},
     ledger::Ledger,
+    messages::diagnosis::{Failed, Lag, NotReady},
     sources::{Coherence, Edges, Question, Readiness, Source, traced},
     trace::SourceKey,
 };

@@ -1,10 +1,12 @@
 //! Runs and statuses, as the API server has them.
 
-use cartouche_crds::{PendingRun, RunResult, RunnableStatus};
+use cartouche_crds::{
+    PendingRun, RunResult, RunnableStatus,
+    conditions::{FALSE, READY, STALLED, TRUE},
+};
 use cartouche_engines::{Health, PodsTell, Verdict};
 use cartouche_language::name_suffix;
 use cartouche_protocol::{
-    conditions::{FALSE, READY, STALLED, TRUE},
     ledger::{Asked, FetchedRun, Ledger, OutputsRead, PodsSaid, RunIdentity},
     sources::Readiness,
     status::{ConditionValue, condition},

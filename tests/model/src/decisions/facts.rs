@@ -11,8 +11,8 @@ use cartouche_protocol::{
         RunnableFacts, Settling, StopOutcome, WatchState,
     },
     ledger::{BreakerLimits, CachedRun, Cause, FetchedRun, Ledger, RunIdentity},
+    messages::reconcile_error::{ReconcileError, Requeue},
     policy::Policy,
-    reconcile_error::{ReconcileError, Requeue},
 };
 use k8s_openapi::jiff::SignedDuration;
 use serde_json::{Map, Value};
@@ -197,7 +197,8 @@ fn watch_state(setup: &Configuration, knowledge: &Knowledge) -> WatchState {
 
 /// Returns the outcome of a create, with the content that `read` finds in the object.
 fn created(outcome: &Outcome, read: impl Fn(&Shown) -> Option<FetchedRun>) -> CreateOutcome {
-    let no_object = || CreateOutcome::Unknown(refusal("the answer is not an object", Requeue::Backoff));
+    let no_object =
+        || CreateOutcome::Unknown(refusal("the answer is not an object", Requeue::Backoff));
     match outcome {
         Outcome::Created(shown) => read(shown).map_or_else(no_object, |fetched| {
             CreateOutcome::Created(Box::new(fetched))

@@ -12,9 +12,9 @@ use cartouche_protocol::{
         RunnableFacts, WatchState,
     },
     ledger::{self, BreakerLimits, CachedRun, Cause, FetchedRun, Ledger, RunIdentity, RunName},
+    messages::reconcile_error::ReconcileError,
     policy::Policy,
     profiles::Profiles,
-    reconcile_error::ReconcileError,
 };
 
 use super::{

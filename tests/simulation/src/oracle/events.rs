@@ -2,7 +2,8 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use cartouche_protocol::{conditions::READY, told};
+use cartouche_crds::conditions::READY;
+use cartouche_protocol::messages::format;
 use serde_json::Value;
 
 use super::{Verdict, status, uid};
@@ -121,7 +122,7 @@ fn warnings(log: &[Change]) -> impl Iterator<Item = Warned<'_>> {
 
 fn new_reasons(before: &Value, after: &Value) -> Vec<String> {
     let before = status(before).conditions;
-    let words = |message: &str| told::without_tries(message);
+    let words = |message: &str| format::without_tries(message);
     let mut after = status(after).conditions;
     after.retain(|it| {
         let is_known = before.iter().any(|known| {

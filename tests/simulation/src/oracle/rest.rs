@@ -6,7 +6,8 @@ use std::{
     time::Duration,
 };
 
-use cartouche_protocol::{category::Category, conditions::STALLED};
+use cartouche_crds::conditions::STALLED;
+use cartouche_protocol::category::Category;
 use serde_json::Value;
 
 use super::{Verdict, status};

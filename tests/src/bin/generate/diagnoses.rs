@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use cartouche_protocol::diagnosis::Diagnosis;
+use cartouche_protocol::messages::diagnosis::Diagnosis;
 
 const HEAD: &str = "\
 <!-- Written by `cargo generate`. -->

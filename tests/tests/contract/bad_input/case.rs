@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use anyhow::{Context, Result, ensure};
-use cartouche_protocol::told::without_tries;
+use cartouche_protocol::messages::format::without_tries;
 use cartouche_tests::repository;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! Outputs that a run may lack.
 
 use anyhow::Result;
-use cartouche_protocol::told::Told;
+use cartouche_protocol::messages::format::Told;
 use serde_json::{Value, json};
 
 use crate::world::{

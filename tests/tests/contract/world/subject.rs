@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use cartouche_language::name_suffix;
-use cartouche_protocol::told::{Told, without_tries};
+use cartouche_protocol::messages::format::{Told, without_tries};
 use cartouche_tests::cluster::Seen;
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use anyhow::{Result, ensure};
-use cartouche_protocol::conditions::STALLED;
+use cartouche_crds::conditions::STALLED;
 use serde_json::Value;
 use tokio::time::sleep;
 

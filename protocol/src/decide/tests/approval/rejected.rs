@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use cartouche_crds::{Rejection, RunResult};
+use cartouche_crds::{
+    Rejection, RunResult,
+    conditions::{FALSE, READY, STALLED, STAMPED_OBJECT_CONDITION, find},
+};
 
 use super::{approving, changed, manual, of, waits};
 use crate::{
     category::Category,
-    conditions::{FALSE, READY, STALLED, STAMPED_OBJECT_CONDITION, find},
     decide::{Step, decide, tests::scene::*},
     facts::Facts,
     ledger::tests::sample::*,

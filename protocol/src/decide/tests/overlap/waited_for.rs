@@ -119,7 +119,10 @@ fn between_the_end_of_a_run_and_the_next_the_status_says_what_it_said() {
     let status = crate::status::status(&facts, &ledger, None);
     let (now, before) = (&status.conditions, &facts.stored.conditions);
     assert_eq!((&now[0], &now[2..]), (&before[0], &before[2..]));
-    assert_eq!(now[1].type_, crate::conditions::STAMPED_OBJECT_CONDITION);
+    assert_eq!(
+        now[1].type_,
+        cartouche_crds::conditions::STAMPED_OBJECT_CONDITION
+    );
     assert_eq!(now[1].status, "True");
     assert_eq!(status.pending, facts.stored.pending);
     assert!(status.pending.is_some() && status.outputs.is_some());
@@ -218,7 +221,7 @@ fn a_run_that_lacks_an_output_is_no_fault_of_the_next_one() {
     let status = crate::status::status(&facts, &ledger, None);
     assert_eq!(status.pending, facts.stored.pending);
     let is_stalled = |it: &k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition| {
-        it.type_ == crate::conditions::STALLED
+        it.type_ == cartouche_crds::conditions::STALLED
     };
     assert!(!status.conditions.iter().any(is_stalled));
 }

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use super::{Readiness, SourceError};
 use crate::{
     category::Category,
-    diagnosis::{Diagnosis, Fault},
-    reconcile_error::{ReconcileError, Requeue},
+    messages::{
+        diagnosis::{Diagnosis, Fault},
+        reconcile_error::{ReconcileError, Requeue},
+    },
+    sources::{Readiness, SourceError},
     trace::MOST_SOURCES,
 };
 

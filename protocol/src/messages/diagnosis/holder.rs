@@ -5,7 +5,7 @@ use std::fmt;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
-use crate::told::within;
+use crate::messages::format::within;
 
 /// Longest name of a controller in a message, in bytes.
 const MOST: usize = 200;

@@ -1,8 +1,9 @@
-//! Conditions of a Runnable: their types, their states, and the reasons that are no
-//! [`Category`](crate::category::Category).
+//! Conditions of a Runnable: their types, their states, and the reasons that are no category of
+//! problems.
 
-use cartouche_crds::RunnableStatus;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+use crate::status::RunnableStatus;
 
 /// Condition type: the template was rendered and its run made.
 pub const RUN_TEMPLATE_READY: &str = "RunTemplateReady";
@@ -30,11 +31,11 @@ pub const TRUE: &str = "True";
 /// Status of a condition that does not hold.
 pub const FALSE: &str = "False";
 /// Status of a condition that is not known yet.
-pub(crate) const UNKNOWN: &str = "Unknown";
+pub const UNKNOWN: &str = "Unknown";
 
 /// Reason of Reconciling while the run has succeeded and none is pending. It has a reason of its
 /// own because the minute of patience for a missing input begins when that is found.
-pub(crate) const SOURCE_CHANGING: &str = "SourceChanging";
+pub const SOURCE_CHANGING: &str = "SourceChanging";
 
 /// Returns the condition of this type, or `None` if the status lacks it.
 #[must_use]

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use crate::{
     category::Category,
-    diagnosis::{Diagnosis, InTheWay, Why},
-    told::{bounded, within},
+    messages::{
+        diagnosis::{Diagnosis, InTheWay, Why},
+        format::{bounded, within},
+    },
 };
 
 /// Longest message of an error: the words of others stand beside a sentence of our own.
@@ -33,7 +35,7 @@ pub enum Requeue {
 pub struct ReconcileError {
     /// Its category.
     pub category: Category,
-    /// The sentence, the place and the cure, in the form of [`crate::told`].
+    /// The sentence, the place and the cure, in the form of [`crate::messages::format`].
     pub message: String,
     /// The time of the retry.
     pub requeue: Requeue,
