@@ -55,8 +55,8 @@ impl Queue {
     }
 
     /// Reconciles enqueued Runnables from `ready` until `stop`, and then until running reconciliations have ended.
-    /// `priority` returns `None` for a Runnable that is gone. One that `is_heavy` gets the place for these. `reconcile`
-    /// returns the time until the next one.
+    /// `priority` returns `None` for a Runnable that is gone. One that `is_heavy` gets the place for these, and its
+    /// namespace rests afterwards, also if it turned out to be heavy. `reconcile` returns the time until the next one.
     pub(super) async fn serve<L: Future<Output = Option<Duration>>>(
         &self,
         enqueued: impl Stream<Item = BTreeSet<RunnableKey>>,
@@ -77,7 +77,7 @@ impl Queue {
                 Some(keys) = enqueued.next() => keys,
                 Some(key) = delayed.next() => BTreeSet::from([key]),
                 Some(ended) = running.next() => {
-                    self.done(ended, &mut delayed);
+                    self.done(ended, &is_heavy, &mut delayed);
                     BTreeSet::new()
                 }
                 () = sleep_until(rest_ends.unwrap_or(self.began)), if rest_ends.is_some() => BTreeSet::new(),
@@ -122,7 +122,12 @@ impl Queue {
     }
 
     /// Ends a reconciliation, and schedules the next.
-    fn done(&self, Ended { key, took, end }: Ended, delayed: &mut DelayedQueue) {
+    fn done(
+        &self,
+        Ended { key, took, end }: Ended,
+        is_heavy: impl Fn(&RunnableKey) -> bool,
+        delayed: &mut DelayedQueue,
+    ) {
         let panics = &mut delayed.panics;
         let after = if let Ok(after) = end {
             panics.remove(&key);
@@ -130,7 +135,7 @@ impl Queue {
         } else {
             Some(self.panicked(&key, panics))
         };
-        let again = lock(&self.fair).done(&key, self.began.elapsed(), took);
+        let again = lock(&self.fair).done(&key, self.began.elapsed(), took, is_heavy(&key));
         if let Some(after) = after.filter(|_| !again) {
             delayed.set(key, after);
         }
