@@ -4,6 +4,10 @@ use std::{
     fs::{self, OpenOptions},
     io::{self, Write as _},
     path::{self, Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use anyhow::{Context as _, bail};
@@ -12,6 +16,8 @@ use super::shown_path;
 use crate::remark;
 
 const GIT: &str = ".git";
+/// Maximum number of folders that are entered by links. Links to links double with each level.
+const MOST_LINKED: usize = 1000;
 
 /// The repository that a folder is in, or the folder itself if it is in none.
 #[derive(Clone, Debug)]
@@ -19,6 +25,8 @@ pub struct Boundary {
     /// Without links.
     root: PathBuf,
     is_repository: bool,
+    /// Number of folders that were entered by links.
+    linked: Arc<AtomicUsize>,
 }
 
 impl Boundary {
@@ -44,6 +52,7 @@ impl Boundary {
         Ok(Self {
             is_repository: repository.is_some(),
             root: repository.unwrap_or(&folder).to_owned(),
+            linked: Arc::default(),
         })
     }
 
@@ -68,7 +77,8 @@ impl Boundary {
     }
 
     /// Returns true if a folder found in another one is entered: not if it is a link back to one above it, nor if it
-    /// leads out, as the links of Bazel and Nix to their build results do. The latter is a remark.
+    /// leads out, as the links of Bazel and Nix to their build results do. The latter is a remark. Fails where links
+    /// lead to more than a thousand folders.
     pub(crate) fn enters(&self, folder: &Path) -> anyhow::Result<bool> {
         if !folder.is_symlink() {
             return Ok(true);
@@ -82,7 +92,17 @@ impl Boundary {
         let to = folder.canonicalize()?;
         let above = path::absolute(folder)?;
         let mut above = above.ancestors().skip(1);
-        Ok(!above.any(|it| it.canonicalize().is_ok_and(|it| it == to)))
+        if above.any(|it| it.canonicalize().is_ok_and(|it| it == to)) {
+            return Ok(false);
+        }
+        if self.linked.fetch_add(1, Ordering::Relaxed) >= MOST_LINKED {
+            bail!(
+                "links lead to more than {MOST_LINKED} folders; the last is {}\nhint: remove links that lead to folders \
+                 with links",
+                shown_path(folder)
+            );
+        }
+        Ok(true)
     }
 
     /// Refuses a path that a file names, and that leads out.

@@ -363,3 +363,24 @@ fn links_that_lead_round_are_passed_over() {
     assert!(output.out.lines().count() < 10, "{}", output.out);
     assert_eq!(proposed.run(&["validate", "."]).code, before);
 }
+
+#[test]
+fn links_to_folders_with_links_end_soon() {
+    let proposed = Proposed::new();
+    for level in 0..20 {
+        fs::create_dir(proposed.at(&format!("proposed/{level}"))).unwrap();
+    }
+    // The number of ways doubles with each level.
+    for level in 0..19 {
+        for link in ["a", "b"] {
+            let next = format!("proposed/{}", level + 1);
+            proposed.link(&format!("proposed/{level}/{link}"), &next);
+        }
+    }
+    for command in ["validate", "test"] {
+        let output = proposed.run(&[command, "0"]);
+        assert_eq!(output.code, 2, "{command}: {}", output.err);
+        let said = "links lead to more than 1000 folders; the last is 0/a/";
+        assert!(output.err.contains(said), "{command}: {}", output.err);
+    }
+}

@@ -31,7 +31,8 @@ pub(super) fn blocks() -> Vec<Block> {
 fn value(flag: &Arg) -> String {
     let names = flag.get_value_names().unwrap_or_default();
     if flag.get_action().takes_values() {
-        names.iter().map(|name| format!(" <{name}>")).collect()
+        let names: Vec<_> = names.iter().map(|name| format!(" <{name}>")).collect();
+        names.concat()
     } else {
         String::new()
     }
