@@ -223,7 +223,7 @@ impl Finding {
 
     /// Adds another place that contributes to the fault.
     #[must_use]
-    pub fn related(mut self, place: SourceSpan, label: impl Into<String>) -> Self {
+    pub fn with_related(mut self, place: SourceSpan, label: impl Into<String>) -> Self {
         self.related.push((place, label.into()));
         self
     }
@@ -234,8 +234,8 @@ impl Finding {
     pub fn beside(self, object: &Document, label: impl Into<String>) -> Self {
         let place = object.place_of(&["metadata", "name"]);
         match object.kind() {
-            "Secret" => self.with_note(format!("{} ({})", label.into(), place.shown())),
-            _ => self.related(place, label),
+            "Secret" => self.with_note(format!("{} ({})", label.into(), place.describe())),
+            _ => self.with_related(place, label),
         }
     }
 
@@ -287,7 +287,7 @@ pub(crate) struct ErrorPlaces<'a> {
 }
 
 impl<'a> ErrorPlaces<'a> {
-    pub(crate) fn of(findings: &'a [Finding]) -> Self {
+    pub(crate) fn from_findings(findings: &'a [Finding]) -> Self {
         let mut ends = BTreeMap::new();
         let errors = findings
             .iter()

@@ -74,7 +74,7 @@ impl Id {
 
     /// Returns the id of a live Runnable.
     #[must_use]
-    pub fn of(runnable: &Runnable) -> Self {
+    pub fn from_runnable(runnable: &Runnable) -> Self {
         let text = |part: &Option<String>| part.clone().unwrap_or_default();
         let metadata = &runnable.metadata;
         Self::runnable(&text(&metadata.namespace), &text(&metadata.name))
@@ -88,7 +88,7 @@ impl Id {
 
     /// Returns `Runnable shop/build`.
     #[must_use]
-    pub fn shown(&self) -> String {
+    pub fn describe(&self) -> String {
         format!("{} {}/{}", self.kind, self.namespace, self.name)
     }
 }
@@ -122,7 +122,7 @@ impl Edge {
             self.input,
             self.word,
             self.part,
-            self.from.shown()
+            self.from.describe()
         )
     }
 
@@ -140,7 +140,7 @@ impl Edge {
 
     /// Returns the edge as text, for a list of the sources of a Runnable.
     #[must_use]
-    pub fn shown(&self) -> String {
+    pub fn describe(&self) -> String {
         let used = self.used.iter().map(|used| format!("made from {used}"));
         let marks: Vec<String> = self.marks().into_iter().chain(used).collect();
         with_marks(&self.named(), &marks)
@@ -204,7 +204,7 @@ impl Graph {
         edges.sort_by(|one, other| one.to.cmp(&other.to));
         let mut nodes: BTreeMap<Id, Node> = runnables
             .iter()
-            .map(|runnable| (Id::of(runnable), Node::of(runnable)))
+            .map(|runnable| (Id::from_runnable(runnable), Node::from_runnable(runnable)))
             .collect();
         for edge in &edges {
             nodes.entry(edge.from.clone()).or_insert_with(|| {
@@ -244,8 +244,8 @@ impl Graph {
             let ends = ends.get(id).into_iter().flatten();
             ends.map(|id| (*id).clone()).collect()
         };
-        let above = graph::reached([centre.clone()], |id| next(&sources, id));
-        let below = graph::reached([centre.clone()], |id| next(&readers, id));
+        let above = graph::reach([centre.clone()], |id| next(&sources, id));
+        let below = graph::reach([centre.clone()], |id| next(&readers, id));
         let kept: BTreeSet<Id> = above.into_iter().chain(below).collect();
         let are_kept = |from: &Id, to: &Id| kept.contains(from) && kept.contains(to);
         Self {
@@ -276,9 +276,9 @@ fn links<'a>(edges: &'a [Edge], written: &'a [Written]) -> impl Iterator<Item = 
 fn written(runnables: &[Runnable], edges: &[Edge]) -> Vec<Written> {
     let read: BTreeSet<&Id> = edges.iter().map(|edge| &edge.from).collect();
     let of = |runnable: &Runnable| -> Vec<Written> {
-        let from = Id::of(runnable);
+        let from = Id::from_runnable(runnable);
         let sinks = runnable.spec.write_outputs_to.iter().flatten();
-        let objects = sinks.map(|sink| Id::of_source(&sinks::of(sink), &from.namespace));
+        let objects = sinks.map(|sink| Id::of_source(&sinks::identify(sink), &from.namespace));
         let objects = objects.filter(|to| read.contains(to));
         let written = objects.map(|to| Written {
             from: from.clone(),
@@ -305,12 +305,12 @@ pub fn reads(runnable: &Runnable) -> BTreeSet<Id> {
 /// Returns the sources of the inputs of a Runnable, in its order.
 #[must_use]
 pub fn edges(runnable: &Runnable) -> Vec<Edge> {
-    let to = Id::of(runnable);
+    let to = Id::from_runnable(runnable);
     let current = runnable.status.as_ref();
     let current = current.and_then(|status| status.current_run.as_ref());
     let sources = current.and_then(|run| run.sources.as_ref());
     let of = |source: &InputSource| {
-        let object = SourceObject::of(source)?;
+        let object = SourceObject::from_source(source)?;
         let key = references::source_key(&to.namespace, source)?;
         let waits = source.runnable_ref.as_ref();
         Some(Edge {
@@ -383,7 +383,7 @@ pub fn json(graph: &Graph) -> String {
     let cycles = graph.cycles.iter();
     let cycles = cycles.map(|way| way.iter().map(Id::key).collect());
     let cycles: Vec<Vec<String>> = cycles.collect();
-    let nodes: Vec<Value> = graph.nodes.iter().map(Node::written).collect();
+    let nodes: Vec<Value> = graph.nodes.iter().map(Node::to_json).collect();
     let outputs = graph.written.iter();
     let outputs = outputs.map(|it| json!({ "from": it.from.key(), "to": it.to.key() }));
     let outputs: Vec<Value> = outputs.collect();

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Returns the schema of the inputs of a template, or `None` if it declares none.
-pub(crate) fn of(template: &Document) -> Option<Schema<'_>> {
+pub(crate) fn find_schema(template: &Document) -> Option<Schema<'_>> {
     Schema::new(&template.value, "/spec/inputSchema").filter(|schema| schema.is_object())
 }
 
@@ -20,7 +20,7 @@ pub(crate) fn below_inputs(steps: &[PathStep]) -> Option<&[PathStep]> {
 }
 
 /// Returns the declaration of an input, or the deepest one on the way to it.
-pub(crate) fn declared<'a>(template: &'a Document, steps: &[Segment]) -> Option<&'a Node> {
+pub(crate) fn find_declaration<'a>(template: &'a Document, steps: &[Segment]) -> Option<&'a Node> {
     let mut node = template.root.at(&["spec", "inputSchema"])?;
     for (depth, step) in steps.iter().enumerate() {
         match below(node, step) {

@@ -69,7 +69,7 @@ impl Entry {
 
     /// Returns the field that says where it comes from.
     fn reference(&self) -> &'static str {
-        let object = SourceObject::of(&self.source);
+        let object = SourceObject::from_source(&self.source);
         object.map_or("name", |object| object.kind.field())
     }
 
@@ -92,11 +92,11 @@ fn entries(runnable: &Document) -> Vec<Entry> {
 
 /// Reads the inputs of a Runnable from these objects.
 #[must_use]
-pub fn given(objects: &Objects, runnable: &Document) -> Given {
+pub fn read_given(objects: &Objects, runnable: &Document) -> Given {
     let entries = entries(runnable);
     let mut given = Given::default();
     given.wrong.extend(unreadable(runnable));
-    let wrong = wrong::found(runnable, &entries);
+    let wrong = wrong::find(runnable, &entries);
     given.findings.extend(wrong.findings);
     let mut taking = Taking::new(objects, runnable);
     for entry in entries {
@@ -121,7 +121,7 @@ pub(crate) struct Read {
 pub(crate) fn reads(runnable: &Document) -> Vec<Read> {
     let own = namespace_of(runnable);
     let read = |entry: Entry| {
-        let object = SourceObject::of(&entry.source)?;
+        let object = SourceObject::from_source(&entry.source)?;
         let is_other = object.is_runnable() && !object.name.is_empty();
         let source = is_other.then(|| object.source_key(own, entry.key()));
         Some(Read {
@@ -143,13 +143,13 @@ fn unreadable(runnable: &Document) -> Vec<String> {
 }
 
 impl Given {
-    fn is_wrong(&mut self, entry: &Entry, finding: Finding) {
+    fn note_wrong(&mut self, entry: &Entry, finding: Finding) {
         self.wrong.insert(entry.name().to_owned());
         self.findings.push(finding);
     }
 
     /// Returns the values, with those of absent Secrets: such an input is a reference, and is known without the Secret.
-    pub(crate) fn known(&self) -> BTreeMap<String, Sourced> {
+    pub(crate) fn known_values(&self) -> BTreeMap<String, Sourced> {
         let mut known = self.values.clone();
         for absent in self.absent.iter().filter(|it| it.is_secret()) {
             let value = Sourced::secret(&absent.object.name, &absent.key, String::new());
@@ -159,7 +159,7 @@ impl Given {
     }
 
     /// Returns the names of inputs that are given and whose values are not known.
-    pub(crate) fn unknown(&self) -> Vec<&str> {
+    pub(crate) fn unknown_names(&self) -> Vec<&str> {
         let absent = self.absent.iter().filter(|it| !it.is_secret());
         let absent = absent.map(|it| it.input.as_str());
         absent
@@ -169,10 +169,10 @@ impl Given {
 
     /// Returns the Runnable with all its inputs, as its template reads it, and null for unknown values.
     #[must_use]
-    pub fn seen(&self, runnable: &Document) -> Document {
+    pub fn complete(&self, runnable: &Document) -> Document {
         let mut seen = runnable.clone();
-        let known = self.known();
-        let unknown = self.unknown();
+        let known = self.known_values();
+        let unknown = self.unknown_names();
         let Some(spec) = seen.value.get_mut("spec").and_then(Value::as_object_mut) else {
             return seen;
         };
@@ -208,7 +208,7 @@ pub(crate) fn place_of_input(runnable: &Document, steps: &[Segment]) -> Option<S
 
 /// Returns true if an input, or what is below it, is a reference to a Secret.
 pub(crate) fn is_of_secret(runnable: &Document, steps: &[Segment]) -> bool {
-    let object = source_of(runnable, steps).and_then(|source| SourceObject::of(&source));
+    let object = source_of(runnable, steps).and_then(|source| SourceObject::from_source(&source));
     object.is_some_and(|object| object.kind == SourceKind::Secret)
 }
 

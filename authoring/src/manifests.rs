@@ -158,7 +158,7 @@ impl Loaded {
             }
             (Some(_), Some(_)) => self.documents.push(Document::new(source, node)),
             _ if must_be_objects => {
-                let finding = unrendered::explained(no_object(source, &node));
+                let finding = unrendered::name_generator(no_object(source, &node));
                 self.findings.push(finding);
             }
             _ => {}
@@ -200,5 +200,5 @@ fn unreadable(source: &Arc<Source>, refusal: Refusal) -> Finding {
         span: refusal.span,
     };
     let finding = Finding::error(Rule::Yaml, message).at(place);
-    unrendered::explained(finding.maybe_help(refusal.help.map(str::to_owned)))
+    unrendered::name_generator(finding.maybe_help(refusal.help.map(str::to_owned)))
 }

@@ -153,7 +153,7 @@ impl Objects {
         )
         .at(place)
         .maybe_help(suggestion::hint(name, "the templates are", names.clone()))
-        .maybe_help(renamed(name, names))
+        .maybe_help(suggest_renamed(name, names))
     }
 
     /// Returns the object that a Runnable selects.
@@ -231,7 +231,10 @@ pub(crate) fn unusable(document: &mut Document) -> Option<Finding> {
 
 /// Returns the cure if a missing name is there with a prefix or suffix: Kustomize changes names, and knows no reference
 /// of Cartouche unless it is configured.
-pub(crate) fn renamed<'a>(name: &str, mut names: impl Iterator<Item = &'a str>) -> Option<String> {
+pub(crate) fn suggest_renamed<'a>(
+    name: &str,
+    mut names: impl Iterator<Item = &'a str>,
+) -> Option<String> {
     const MARKS: [char; 2] = ['-', '.'];
     let is_longer = |long: &&str| {
         let around = long.split_once(name).filter(|_| !name.is_empty());
@@ -252,7 +255,7 @@ pub const GENERATED: &str = "add config/kustomize/name-references.yaml to the co
 
 /// Returns the name that a generator of Kustomize gives to an object of this name: with a hash behind it.
 #[must_use]
-pub fn generated<'a>(name: &str, mut names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn find_generated<'a>(name: &str, mut names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // Digits and letters that make no words.
     let is_hash =
         |end: &str| end.len() == 10 && end.chars().all(|c| "bcdfghkmt2456789".contains(c));
@@ -325,7 +328,7 @@ pub fn several_selected(runnable: &Document, found: &[&Document]) -> Finding {
         .at(selector_place(runnable))
         .help("add labels until one is left");
     let finding = found.iter().take(NAMED).fold(finding, |finding, object| {
-        finding.beside(object, format!("it matches {}", shown(object)))
+        finding.beside(object, format!("it matches {}", describe(object)))
     });
     match found.len().saturating_sub(NAMED) {
         0 => finding,
@@ -338,7 +341,7 @@ pub(crate) const NAMED: usize = 5;
 
 /// Returns kind and name of an object.
 #[must_use]
-pub fn shown(object: &Document) -> String {
+pub fn describe(object: &Document) -> String {
     format!("{} {}", object.kind(), object.name())
 }
 
@@ -368,7 +371,7 @@ pub(crate) fn duplicates(documents: &[Document]) -> Vec<Finding> {
             findings.push(
                 Finding::warning(Rule::Manifest, message)
                     .at_document(document)
-                    .related(place, "the other one")
+                    .with_related(place, "the other one")
                     .help("rename one of them, or check their folders one by one"),
             );
         }

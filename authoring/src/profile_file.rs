@@ -15,7 +15,7 @@ use crate::{
 const FIRST_GENERATION: i64 = 1;
 
 /// Reads and compiles a profile.
-pub(crate) fn known(document: &Document) -> KnownProfile {
+pub(crate) fn compile(document: &Document) -> KnownProfile {
     let spec = ClusterRunProfileSpec {
         unknown_fields: Vec::new(),
         // It says nothing about runs.
@@ -35,7 +35,7 @@ pub(crate) fn known(document: &Document) -> KnownProfile {
 
 /// Returns the finding about a problem of the profile, at its place.
 pub(crate) fn problem_finding(document: &Document, problem: &Diagnostic) -> Finding {
-    let said = explained::of(problem);
+    let said = explained::explain(problem);
     let rule = match problem.tag {
         Some(_) => Rule::Tag,
         None => Rule::Profile,

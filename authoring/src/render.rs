@@ -27,7 +27,7 @@ pub struct Subject<'a> {
     pub template: &'a Template,
     /// Name of the template, for the labels of the run.
     pub template_name: &'a str,
-    /// As [`prepared`] gives it, or live.
+    /// As [`prepare`] gives it, or live.
     pub runnable: &'a Value,
     /// Object that the Runnable selects.
     pub selected: Option<&'a Value>,
@@ -78,7 +78,7 @@ impl Run {
 
 /// Returns a Runnable of a file with the fields that the API server would add.
 #[must_use]
-pub fn prepared(runnable: &Value, namespace: &str) -> Value {
+pub fn prepare(runnable: &Value, namespace: &str) -> Value {
     with_metadata(
         runnable,
         &[
@@ -120,7 +120,7 @@ pub fn run_numbered(
     sequence: i64,
     rerun_token: Option<&str>,
 ) -> Result<Run, Vec<Diagnostic>> {
-    made(subject, sequence, rerun_token).map_err(|problems| problems.to_vec())
+    render_run(subject, sequence, rerun_token).map_err(|problems| problems.to_vec())
 }
 
 /// Returns the hash of what is rendered, before the profile is applied.
@@ -129,7 +129,7 @@ pub fn input_hash(subject: &Subject<'_>) -> Result<String, Vec<Diagnostic>> {
     Ok(rendered.input_hash().to_owned())
 }
 
-fn made(
+fn render_run(
     subject: &Subject<'_>,
     sequence: i64,
     rerun_token: Option<&str>,
@@ -154,7 +154,7 @@ fn made(
     };
     let profile = subject.with.map(|with| with.profile);
     let made = made_with(&rendered, &context, profile, &facts)?.into_owned();
-    let filled = profile.map(|profile| rendered.filled(&facts, Some(profile.values())));
+    let filled = profile.map(|profile| rendered.fill(&facts, Some(profile.values())));
     let filled = filled.transpose()?.map(|it| it.document().clone());
     let known = subject
         .with
@@ -199,13 +199,15 @@ fn annotation<'a>(runnable: &'a Value, name: &str) -> Option<&'a str> {
 /// Returns the token of the re-run request of a Runnable.
 fn rerun_token(runnable: &Value) -> Option<String> {
     let token = annotation(runnable, RERUN_TOKEN_ANNOTATION);
-    token.filter(|token| !token.is_empty()).map(rerun::bounded)
+    token
+        .filter(|token| !token.is_empty())
+        .map(rerun::bound_token)
 }
 
 /// Returns the author and the reason of this request.
 fn rerun_request(runnable: &Value, token: &str) -> Option<String> {
     let request = annotation(runnable, RERUN_REQUEST_ANNOTATION)?;
-    Some(RerunRequest::of(request, token)?.annotation())
+    Some(RerunRequest::parse(request, token)?.annotation())
 }
 
 fn rendered(subject: &Subject<'_>) -> Result<Rendered, Diagnostics> {

@@ -16,7 +16,7 @@ use std::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-pub use cartouche_language::{Segment, field_path as shown};
+pub use cartouche_language::{Segment, field_path};
 pub use node::{Content, MapEntry, Node};
 pub(crate) use number::as_json;
 pub use refusal::Refusal;
@@ -50,7 +50,7 @@ impl Source {
 
     /// Returns the same text with another name.
     #[must_use]
-    pub fn renamed(&self, name: String) -> Arc<Self> {
+    pub fn with_name(&self, name: String) -> Arc<Self> {
         Arc::new(Self {
             name,
             text: self.text.clone(),
@@ -66,7 +66,7 @@ impl Source {
 
     /// Returns the marks of ytt in all of the text.
     pub(crate) fn ytt(&self) -> Ytt {
-        *self.ytt.get_or_init(|| Ytt::of(&self.text))
+        *self.ytt.get_or_init(|| Ytt::scan(&self.text))
     }
 }
 
@@ -112,7 +112,7 @@ impl SourceSpan {
 
     /// Returns `file:line:column`.
     #[must_use]
-    pub fn shown(&self) -> String {
+    pub fn describe(&self) -> String {
         let (line, column) = self.line_and_column();
         format!("{}:{line}:{column}", self.source.name)
     }

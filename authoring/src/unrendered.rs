@@ -35,7 +35,7 @@ const OF_HELM: [&str; 23] = [
 
 /// Returns the finding about a file that cannot be read. It names the generator that should have read the file first.
 /// If that is only a guess, the message of the parser stays and the guess is added.
-pub(crate) fn explained(finding: Finding) -> Finding {
+pub(crate) fn name_generator(finding: Finding) -> Finding {
     let Some(place) = finding.place.clone() else {
         return finding;
     };
@@ -179,7 +179,7 @@ fn null_of_ytt(document: &Document) -> Option<Finding> {
     let (at, place, ytt) = first_null_of_ytt(document, &document.root, &mut Vec::new())?;
     let what = format!(
         "{} is null: `{}` is ytt, which was not run",
-        source::shown(&at),
+        source::field_path(&at),
         shortened(ytt.text())
     );
     Some(of_ytt(&what).at(place).label("this has no value"))
@@ -282,7 +282,7 @@ fn names_of_sources(document: &Document) -> Vec<Vec<Segment>> {
 fn unfilled(document: &Document, at: &[Segment]) -> Option<Finding> {
     let (node, _, taken) = document.root.follow(at);
     let text = node.text().filter(|_| taken == at.len())?;
-    let name = source::shown(at);
+    let name = source::field_path(at);
     let holds = |what: &str| format!("{name} holds `{}`", shortened(what));
     let finding = if let Some(tag) = between(text, BRACES) {
         if is_of_helm(tag) {

@@ -137,7 +137,7 @@ pub fn validate(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding> {
     }
     for runnable in &objects.runnables {
         let shape = shape::check(runnable, &knowledge.runnable);
-        let mut given = inputs_from::given(objects, runnable);
+        let mut given = inputs_from::read_given(objects, runnable);
         let asked = policy::added_to(shape, policy::check(runnable, false));
         let sources = std::mem::take(&mut given.findings);
         let asked = policy::added_to(asked, sources);
@@ -153,10 +153,10 @@ pub fn validate(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding> {
         ));
     }
     findings.extend(chains::check(objects));
-    findings.extend(sinks::shared(objects));
+    findings.extend(sinks::find_shared(objects));
     findings.extend(profile::check(objects, knowledge));
     // A fault for every Runnable is not repeated for each.
-    let known = ErrorPlaces::of(&findings);
+    let known = ErrorPlaces::from_findings(&findings);
     of_pairs.retain(|finding| !known.are_within(finding));
     without_repeated(&mut findings, &of_pairs);
     findings.extend(of_pairs);

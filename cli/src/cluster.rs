@@ -27,8 +27,8 @@ use crate::live::{
 };
 
 use answers::{DEADLINE, late, no_cluster, no_kubeconfig, nothing_inferred, own};
-pub(crate) use answers::{explained, within};
-pub(crate) use denied::{Denied, TEMPLATES_VIEW, first_line, lacks_templates_view, seen};
+pub(crate) use answers::{explain_error, within};
+pub(crate) use denied::{Denied, TEMPLATES_VIEW, first_line, lacks_templates_view, split};
 
 /// Field manager of the command's writes.
 pub(crate) const CLIENT: &str = "cartouche-cli";
@@ -265,12 +265,12 @@ impl Cluster {
         match asked.with_context(|| late(&what))? {
             Ok(document) => Ok(Some(document)),
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
-            Err(error) => Err(explained(&what, error)),
+            Err(error) => Err(explain_error(&what, error)),
         }
     }
 
     /// Returns the resource and scope of a kind, or `None` if the cluster does not serve it.
-    pub(crate) async fn served(
+    pub(crate) async fn find_kind(
         &self,
         api_version: &str,
         kind: &str,
@@ -287,7 +287,7 @@ impl Cluster {
             })),
             Err(kube::Error::Discovery(_)) => Ok(None),
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
-            Err(error) => Err(explained(&what, error)),
+            Err(error) => Err(explain_error(&what, error)),
         }
     }
 
@@ -298,7 +298,7 @@ impl Cluster {
         kind: &str,
         name: &str,
     ) -> anyhow::Result<Option<DynamicObject>> {
-        let Some(served) = self.served(api_version, kind).await? else {
+        let Some(served) = self.find_kind(api_version, kind).await? else {
             return Ok(None);
         };
         let api = self.objects(&served);
@@ -316,10 +316,10 @@ impl Cluster {
     }
 
     /// Returns the object that a selector picks; none or several are an error.
-    pub(crate) async fn selected(&self, selector: &Selector) -> anyhow::Result<DynamicObject> {
+    pub(crate) async fn select(&self, selector: &Selector) -> anyhow::Result<DynamicObject> {
         let api_version = selector.resource.api_version.as_deref().unwrap_or_default();
         let kind = selector.resource.kind.as_deref().unwrap_or_default();
-        let Some(served) = self.served(api_version, kind).await? else {
+        let Some(served) = self.find_kind(api_version, kind).await? else {
             return Err(anyhow!(
                 "the cluster has no kind {kind} of {api_version}, which the Runnable selects"
             ));

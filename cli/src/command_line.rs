@@ -73,7 +73,7 @@ impl Command {
 }
 
 /// Returns the command line for clap, under the name by which it was called.
-pub(crate) fn named(name: &'static str) -> clap::Command {
+pub(crate) fn build(name: &'static str) -> clap::Command {
     CommandLine::command().name(name).bin_name(name)
 }
 

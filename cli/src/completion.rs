@@ -44,7 +44,9 @@ fn with_names(command: Command, words: &[String]) -> Command {
         subcommand.mut_args(|arg| match meant_by(&arg) {
             Some(what) => {
                 let place = place.clone();
-                arg.add(ArgValueCandidates::new(move || names::of(what, &place)))
+                arg.add(ArgValueCandidates::new(move || {
+                    names::complete(what, &place)
+                }))
             }
             None => arg,
         })

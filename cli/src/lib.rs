@@ -28,12 +28,12 @@ pub fn main_from(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     cartouche_authoring::remark::listen(outcome::note);
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let name = called_as(arguments.first().map(OsString::as_os_str));
-    match completion::answer(&arguments, || command_line::named(name)) {
+    match completion::answer(&arguments, || command_line::build(name)) {
         Ok(false) => {}
         Ok(true) => return ExitCode::SUCCESS,
         Err(error) => error.exit(),
     }
-    let parsed = command_line::named(name)
+    let parsed = command_line::build(name)
         .try_get_matches_from(arguments)
         .and_then(|matches| CommandLine::from_arg_matches(&matches));
     let mut line = match parsed {

@@ -34,7 +34,7 @@ pub(crate) struct Outcome {
 }
 
 /// Returns a diagnosis as an error, in the words of the Runnable's conditions, with the cure as its hint.
-pub(crate) fn diagnosed(diagnosis: &Diagnosis) -> anyhow::Error {
+pub(crate) fn to_error(diagnosis: &Diagnosis) -> anyhow::Error {
     match diagnosis.cure() {
         cure if cure.is_empty() => anyhow!("{diagnosis}"),
         cure => anyhow!("{diagnosis}\nhint: {cure}"),

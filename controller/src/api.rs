@@ -93,7 +93,7 @@ impl Requests {
         path: &ResourcePath,
         name: &str,
     ) -> Result<T, ApiError> {
-        self.read(&path.named(name)).await
+        self.read(&path.object_path(name)).await
     }
 
     /// Reads one object at least as new as a version that was seen: the API server need not ask its store. If its
@@ -104,7 +104,7 @@ impl Requests {
         name: &str,
         version: u64,
     ) -> Result<T, ApiError> {
-        let uri = format!("{}?resourceVersion={version}", path.named(name));
+        let uri = format!("{}?resourceVersion={version}", path.object_path(name));
         match self.once(Method::GET, &uri, Vec::new()).await {
             Err(error) if !error.is_not_found() && !error.is_forbidden() => {
                 self.get(path, name).await
@@ -114,7 +114,7 @@ impl Requests {
     }
 
     /// Returns the same requests without a budget, for answers that are small, or not read as trees.
-    pub(crate) fn unbudgeted(&self) -> Self {
+    pub(crate) fn without_budget(&self) -> Self {
         Self {
             budget: None,
             ..self.clone()

@@ -193,20 +193,20 @@ impl CachedRunnable {
 
     /// Returns the state that decides for the Runnables whose inputs come from it.
     #[must_use]
-    pub fn seen(&self) -> Arc<Seen> {
-        let seen = || Arc::new(Seen::of(&self.runnable));
+    pub fn state(&self) -> Arc<Seen> {
+        let seen = || Arc::new(Seen::from_runnable(&self.runnable));
         self.seen.get_or_init(seen).clone()
     }
 
     /// Returns the time of arrival, as [`moment`] counts: by then the API server had this version.
     #[must_use]
-    pub fn arrived(&self) -> u64 {
+    pub fn arrival_moment(&self) -> u64 {
         self.arrived
     }
 
     /// Returns the time of arrival by [`boot_time`].
     #[must_use]
-    pub fn came(&self) -> Duration {
+    pub fn arrival_time(&self) -> Duration {
         self.came
     }
 

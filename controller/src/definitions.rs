@@ -192,7 +192,7 @@ impl Definitions {
 
     /// Returns the error of outdated definitions, or `None` if runs may be intended.
     #[must_use]
-    pub fn outdated(&self) -> Option<ReconcileError> {
+    pub fn outdated_error(&self) -> Option<ReconcileError> {
         self.outdated_at(boot_time())
     }
 
@@ -204,7 +204,7 @@ impl Definitions {
         }
         let (why, left) = why?;
         let requeue = left.map_or(Requeue::OnChange, Requeue::After);
-        Some(newer_release::outdated(&why, INSTALL, requeue))
+        Some(newer_release::outdated_error(&why, INSTALL, requeue))
     }
 
     /// Returns true if a status is written only after a dry run: the definitions bear no number, as those of
@@ -246,7 +246,7 @@ impl Definitions {
                 self.readiness
                     .misses(OF_THIS_RELEASE, format!("{why}: {INSTALL}"));
             }
-            None => self.readiness.reached(OF_THIS_RELEASE),
+            None => self.readiness.mark(OF_THIS_RELEASE),
         }
     }
 }
@@ -286,7 +286,7 @@ mod tests {
             &[],
         ] {
             let definitions = definitions(of);
-            assert_eq!(definitions.outdated(), None, "{of:?}");
+            assert_eq!(definitions.outdated_error(), None, "{of:?}");
             assert!(!definitions.are_doubted(), "{of:?}");
             let is_newer = of.iter().any(|(_, schema)| *schema > NOW);
             assert_eq!(definitions.are_newer(), is_newer, "{of:?}");
@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn one_without_a_number_or_with_a_lower_one_holds_until_it_is_replaced() {
         let definitions = definitions(&[(RUNNABLES, NOW), (TEMPLATES, None)]);
-        let outdated = definitions.outdated().unwrap();
+        let outdated = definitions.outdated_error().unwrap();
         assert!(outdated.message.contains(TEMPLATES), "{outdated}");
         assert_eq!(outdated.requeue, Requeue::OnChange);
         assert!(definitions.are_doubted());
@@ -307,12 +307,12 @@ mod tests {
             "{missing:?}"
         );
         definitions.put(&definition(TEMPLATES, NOW));
-        assert_eq!(definitions.outdated(), None);
+        assert_eq!(definitions.outdated_error(), None);
         assert!(definitions.readiness.missing().is_empty());
         definitions.put(&definition(RUNNABLES, Some(SCHEMA - 1)));
-        assert!(definitions.outdated().is_some());
+        assert!(definitions.outdated_error().is_some());
         definitions.remove(&definition(RUNNABLES, None));
-        assert_eq!(definitions.outdated(), None);
+        assert_eq!(definitions.outdated_error(), None);
     }
 
     #[test]
@@ -340,7 +340,7 @@ mod tests {
         assert_eq!(definitions.drop_fields(&fields, later), 2 * HELD_FOR);
         // A change of definitions may have repaired it.
         definitions.put(&definition(TEMPLATES, NOW));
-        assert_eq!(definitions.outdated(), None);
+        assert_eq!(definitions.outdated_error(), None);
         assert!(definitions.are_doubted());
     }
 }

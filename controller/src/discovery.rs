@@ -188,7 +188,7 @@ impl Kinds {
         let mut known = lock(&self.known);
         match &found {
             Err(DiscoveryError::Api(error)) => known.put_failing(key, error.brief(), boot_time()),
-            Ok(_) | Err(DiscoveryError::Unknown { .. }) => known.answered(&key),
+            Ok(_) | Err(DiscoveryError::Unknown { .. }) => known.clear_failure(&key),
         }
         drop(known);
         found
@@ -242,18 +242,18 @@ impl Kinds {
 
     /// Returns the resource that serves a kind, if that is known already.
     #[must_use]
-    pub fn known(&self, api_version: &str, kind: &str) -> Option<Arc<Kind>> {
-        lock(&self.known).known(api_version, kind, boot_time())
+    pub fn find_known(&self, api_version: &str, kind: &str) -> Option<Arc<Kind>> {
+        lock(&self.known).find(api_version, kind, boot_time())
     }
 
     /// Returns the resource that serves the objects of a kind, if that is known already; see [`Self::find_objects`].
     #[must_use]
     pub fn known_objects(&self, api_version: &str, kind: &str) -> Option<Arc<Kind>> {
-        if let Some(kind) = self.known(api_version, kind) {
+        if let Some(kind) = self.find_known(api_version, kind) {
             return Some(kind);
         }
         let key = (api_version.to_owned(), kind.to_owned());
-        lock(&self.known).moved(&key)
+        lock(&self.known).find_moved(&key)
     }
 
     /// Marks everything to be read again: definitions were created, deleted or changed.

@@ -42,7 +42,7 @@ impl Readiness {
     }
 
     /// Marks one of them as present.
-    pub fn reached(&self, what: &'static str) {
+    pub fn mark(&self, what: &'static str) {
         let mut missing = lock(&self.missing);
         let before = missing.len();
         missing.retain(|(missing, _)| *missing != what);

@@ -10,7 +10,7 @@ use std::{
 };
 
 use cartouche_crds::{API_VERSION, Runnable};
-use cartouche_protocol::messages::format::bounded;
+use cartouche_protocol::messages::format::truncate;
 use kube::ResourceExt;
 pub use reason::{NormalReason, WarningReason};
 use serde_json::json;
@@ -108,7 +108,7 @@ impl Events {
             },
             "type": kind,
             "reason": reason,
-            "message": bounded(message),
+            "message": truncate(message),
             "source": { "component": "Runnable" },
             "firstTimestamp": at,
             "lastTimestamp": at,

@@ -80,10 +80,14 @@ impl Identity {
     }
 
     /// Returns requests as a ServiceAccount.
-    pub async fn of(&self, namespace: &str, account: &str) -> Result<Requests, ReconcileError> {
+    pub async fn requests_as(
+        &self,
+        namespace: &str,
+        account: &str,
+    ) -> Result<Requests, ReconcileError> {
         // A name with a colon would be another user when impersonated.
         if !is_dns_subdomain(account) || namespace.is_empty() {
-            return Err(ReconcileError::caused(
+            return Err(ReconcileError::from_diagnosis(
                 Category::ServiceAccountError,
                 Requeue::OnChange,
                 Diagnosis::AccountName(account.to_owned()),
@@ -135,7 +139,7 @@ impl Identity {
             }
             Err(error) => match kept.filter(|token| token.age() < TOKEN_LIFETIME) {
                 Some(token) => Ok(token.bearer),
-                None => Err(ReconcileError::caused(
+                None => Err(ReconcileError::from_diagnosis(
                     Category::ServiceAccountTokenError,
                     error.requeue(),
                     without_token(namespace, account, &error),
@@ -162,7 +166,7 @@ impl Identity {
 /// Returns the diagnosis of a token that could not be fetched.
 fn without_token(namespace: &str, account: &str, error: &ApiError) -> Diagnosis {
     let (namespace, account) = (namespace.to_owned(), account.to_owned());
-    match error.denied() {
+    match error.missing_permission() {
         Some(denied) => {
             let what = Denied::one(&denied.verb, &denied.resource);
             Diagnosis::Forbidden(Who::Controller(denied.user), vec![what])

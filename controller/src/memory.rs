@@ -107,9 +107,9 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Returns true if this is the event of the process's own latest write, see [`ProcessState::is_echo`].
-    pub fn is_echo(&mut self, uid: &str, resource_version: &str) -> bool {
-        self.uid == uid && self.state.is_echo(resource_version)
+    /// Returns true if this is the event of the process's own latest write, see [`ProcessState::consume_echo`].
+    pub fn consume_echo(&mut self, uid: &str, resource_version: &str) -> bool {
+        self.uid == uid && self.state.consume_echo(resource_version)
     }
 
     /// Records that the selected object may have changed.
@@ -160,7 +160,7 @@ pub struct Memories {
 impl Memories {
     /// Returns the memory of a Runnable; a new one if the uid has changed.
     #[must_use]
-    pub fn of(&self, key: &RunnableKey, uid: &str) -> Arc<Mutex<Memory>> {
+    pub fn get_or_create(&self, key: &RunnableKey, uid: &str) -> Arc<Mutex<Memory>> {
         let memory = lock(&self.all).entry(key.clone()).or_default().clone();
         let mut held = lock(&memory);
         if held.uid != uid {
@@ -180,7 +180,7 @@ impl Memories {
 
     /// Returns the memory of a Runnable, if there is one.
     #[must_use]
-    pub fn known(&self, key: &RunnableKey) -> Option<Arc<Mutex<Memory>>> {
+    pub fn get(&self, key: &RunnableKey) -> Option<Arc<Mutex<Memory>>> {
         lock(&self.all).get(key).cloned()
     }
 

@@ -71,7 +71,7 @@ macro_rules! metrics {
         /// Returns the descriptions of all metrics, for `docs/reference/metrics.md`.
         #[must_use]
         pub fn descriptions() -> Vec<Description> {
-            vec![$($(Description::of::<$type>($subject, $name, $help)),+),+]
+            vec![$($(Description::new::<$type>($subject, $name, $help)),+),+]
         }
     };
 }
@@ -370,7 +370,7 @@ impl Metrics {
         self.status_conflicts.inc();
     }
 
-    pub(crate) fn panicked(&self) {
+    pub(crate) fn count_panic(&self) {
         self.panics.inc();
     }
 

@@ -33,7 +33,7 @@ pub(crate) use chain::{coherence, further, is_read};
 pub(crate) use events::turns;
 pub(crate) use pace::due;
 pub use releases::{LATER_FIELD, LATER_REVISION, LATER_VALUE, LATER_WORDS};
-pub(crate) use releases::{judged, said, schema, traced};
+pub(crate) use releases::{change_condition, change_trace, play_release, schema};
 
 /// Environment variable that names the mistake of a process.
 pub const VARIABLE: &str = "CARTOUCHE_MUTANT";
@@ -166,12 +166,12 @@ mod switched_on {
 }
 
 /// Returns the step of the decision, changed by the mistakes.
-pub(crate) fn decided(step: Step, facts: &Facts) -> Step {
-    let step = concurrency::decided(lifecycle::decided(step, facts), facts);
-    let step = debounce::decided(step, facts);
-    let step = chain::decided(step, facts);
-    let step = releases::with_field(releases::decided(step, facts));
-    match approval::decided(step, facts) {
+pub(crate) fn change_step(step: Step, facts: &Facts) -> Step {
+    let step = concurrency::change_step(lifecycle::change_step(step, facts), facts);
+    let step = debounce::change_step(step, facts);
+    let step = chain::change_step(step, facts);
+    let step = releases::with_field(releases::change_step(step, facts));
+    match approval::change_step(step, facts) {
         Step::Write(mut ledger, change) => {
             if makes(Mutant::NameOfHash) && matches!(change, Change::Intent | Change::Renumber) {
                 name_of_hash(&mut ledger);
@@ -260,7 +260,7 @@ where
 }
 
 /// Returns the run that was read under the name of the current run.
-pub(crate) fn found(mut found: Option<FetchedRun>, facts: &Facts) -> Option<FetchedRun> {
+pub(crate) fn change_read(mut found: Option<FetchedRun>, facts: &Facts) -> Option<FetchedRun> {
     if makes(Mutant::AdoptUnchecked)
         && let (Some(found), Some(current)) = (&mut found, &facts.ledger.current)
         && current.uid.is_none()

@@ -24,7 +24,7 @@ use crate::{
     api::{Connection, Requests},
     profiles::ClusterProfiles,
     status_writes::{PAUSE, StatusWrites, write},
-    template_status::{accepted, conditions},
+    template_status::{choose_reason, conditions},
 };
 
 /// Writer of the status of profiles.
@@ -46,7 +46,7 @@ impl ProfileAcceptance {
         let Some(now) = self.connection.clock().now_for(&profile.metadata) else {
             return Action::requeue(PAUSE);
         };
-        let status = status(&self.profiles.compiled(&profile), &stored, now);
+        let status = status(&self.profiles.compile(&profile), &stored, now);
         let change = Change::of_conditions(&stored.conditions, &status.conditions);
         if profile.metadata.deletion_timestamp.is_some() {
             return Action::await_change();
@@ -71,11 +71,15 @@ fn status(
         (None, Ok(profile)) => {
             let warnings = profile.warnings().iter().map(ToString::to_string);
             let warnings: Vec<String> = warnings.collect();
-            (TRUE, accepted(&warnings), bounded(warnings.join("; ")))
+            (
+                TRUE,
+                choose_reason(&warnings),
+                truncate(warnings.join("; ")),
+            )
         }
         (None, Err(diagnostics)) => {
             let diagnosis = Diagnosis::UnusableProfile(Fault::all(diagnostics));
-            let in_full = bounded(diagnostics.to_string());
+            let in_full = truncate(diagnostics.to_string());
             (FALSE, "Invalid", diagnosis.message(Some(&in_full)))
         }
     };

@@ -67,7 +67,7 @@ impl ClusterProfiles {
 
     /// Returns this state of a profile, compiled once.
     #[must_use]
-    pub fn compiled(&self, object: &ClusterRunProfile) -> Arc<KnownProfile> {
+    pub fn compile(&self, object: &ClusterRunProfile) -> Arc<KnownProfile> {
         let known = lock(&self.known)
             .all
             .iter()
@@ -103,7 +103,7 @@ impl ClusterProfiles {
     /// Replaces all profiles.
     pub fn relist(&self, objects: &[Arc<ClusterRunProfile>]) {
         let profiles = objects.iter();
-        let profiles = profiles.map(|object| self.compiled(object));
+        let profiles = profiles.map(|object| self.compile(object));
         let all = Arc::new(profiles.collect());
         let mut known = lock(&self.known);
         known.all = all;

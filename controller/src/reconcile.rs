@@ -88,7 +88,7 @@ impl ControllerContext {
         lock(&memory).retry_asked(retry_now(&reconciliation.runnable));
         let end = self.run(&mut reconciliation).await;
         if matches!(end, End::Settled | End::Stuck(..)) {
-            lock(&memory).changed.left();
+            lock(&memory).changed.clear();
         }
         let outcome = match &end {
             End::Settled => "settled",
@@ -110,14 +110,14 @@ impl ControllerContext {
     }
 
     async fn run(&self, reconciliation: &mut Reconciliation<'_>) -> End {
-        if let Some(left) = reconciliation.refused() {
+        if let Some(left) = reconciliation.refused_backoff() {
             return End::Refused(left);
         }
         reconciliation.say_unreadable_history();
         reconciliation.observe().await;
         for _ in 0..MAX_STEPS {
             reconciliation.note_what_is_due();
-            let step = mutants::decided(decide(&reconciliation.facts), &reconciliation.facts);
+            let step = mutants::change_step(decide(&reconciliation.facts), &reconciliation.facts);
             if let Some((error, left)) = reconciliation.in_backoff(&step) {
                 return self.stuck(reconciliation, error, Some(left)).await;
             }
@@ -168,7 +168,7 @@ impl ControllerContext {
         let on_restart = {
             let (registry, enqueuer) = (self.watches.clone(), self.enqueuer.clone());
             let kind = kind.clone();
-            move || registry.restarted(&kind, &enqueuer)
+            move || registry.reset(&kind, &enqueuer)
         };
         let (what, metrics) = (kind.kind.resource(), self.metrics.clone());
         let runs = RunWatch {
@@ -214,7 +214,7 @@ impl ControllerContext {
 
     /// Drops all that is kept for a Runnable that is gone.
     pub fn forget(&self, runnable: &Runnable) {
-        let key = RunnableKey::of(runnable);
+        let key = RunnableKey::from_runnable(runnable);
         // One that cannot be read names no template, which the definition requires of all others.
         let how = if runnable.spec.run_template_ref.name.is_empty() {
             Leaving::Unreadable
@@ -233,7 +233,7 @@ impl ControllerContext {
 
     /// Drops what a reconciliation has stored for a Runnable that was deleted while it ran.
     fn leave_late(&self, key: &RunnableKey, uid: &str, memory: &Arc<Mutex<Memory>>) {
-        let known = self.memories.known(key);
+        let known = self.memories.get(key);
         if known
             .as_ref()
             .is_some_and(|known| Arc::ptr_eq(known, memory))
@@ -274,7 +274,7 @@ async fn look_after(reconciliation: &mut Reconciliation<'_>) -> Result<Option<Du
         return Ok(None);
     }
     for _ in 0..MAX_STEPS {
-        let step = mutants::decided(
+        let step = mutants::change_step(
             decide_without_rendering(&reconciliation.facts),
             &reconciliation.facts,
         );
@@ -298,7 +298,7 @@ async fn carry_out(reconciliation: &mut Reconciliation<'_>, step: Step) -> Resul
         Step::Settled => Err(End::Settled),
         Step::Wait(waiting) => {
             if waiting == Waiting::FirstList
-                && let Some(error) = reconciliation.undiscovered()
+                && let Some(error) = reconciliation.discovery_error()
             {
                 return Err(End::Stuck(error, None));
             }

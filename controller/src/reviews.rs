@@ -93,7 +93,7 @@ impl Reviews {
                 "spec": { "namespace": namespace },
             });
             // Other reconciliations wait for this answer, so it must not wait for the place of the heavy one.
-            let requests = asking.requests.unbudgeted();
+            let requests = asking.requests.without_budget();
             let create = requests.create::<Box<RawValue>>(&path, &body, CreateMode::Real);
             let answer = Box::pin(create).await.ok();
             answer.map_or_else(Rules::unknown, |answer| rules_in(&answer))
@@ -163,7 +163,7 @@ async fn ask_access(
         } },
     });
     let path = ResourcePath::new(AUTHORIZATION, "selfsubjectaccessreviews", None);
-    let account = account.unbudgeted();
+    let account = account.without_budget();
     let create = account.create::<AccessReview>(&path, &body, CreateMode::Real);
     let review = Box::pin(create).await?;
     let Access {

@@ -22,7 +22,7 @@ pub struct RunnableKey {
 impl RunnableKey {
     /// Returns the key of a Runnable.
     #[must_use]
-    pub fn of(runnable: &Runnable) -> Self {
+    pub fn from_runnable(runnable: &Runnable) -> Self {
         Self {
             namespace: runnable.namespace().unwrap_or_default(),
             name: runnable.name_any(),

@@ -109,8 +109,8 @@ pub async fn serve_over(
     let waiting = WaitingSince::default();
     metrics.surveyed_by(move || {
         let (all, moment, now) = (all.state(), boot_time(), clock.now());
-        let runnables = all.iter().map(|cached| (&***cached, cached.came()));
-        (Survey::of(runnables, &waiting, (moment, now)), now)
+        let runnables = all.iter().map(|cached| (&***cached, cached.arrival_time()));
+        (Survey::count(runnables, &waiting, (moment, now)), now)
     });
     let (enqueuer, queued) = Enqueuer::new();
     let ctx = Arc::new(wire(

@@ -86,12 +86,12 @@ impl<K: Eq + Hash> Paces<K> {
     }
 
     /// Records a write.
-    pub(crate) fn wrote(&self, of: K, change: &Change, now: Duration) {
+    pub(crate) fn record_write(&self, of: K, change: &Change, now: Duration) {
         let mut all = lock(&self.0);
         let is_of_use =
             |pace: &StatusPace| pace.last().is_some_and(|at| at + 2 * REPEATED_AFTER > now);
         all.retain(|_, pace| is_of_use(pace));
-        all.entry(of).or_default().wrote(change, now);
+        all.entry(of).or_default().record_write(change, now);
     }
 }
 
@@ -147,7 +147,7 @@ where
         }
         Ok(_) | Err(_) => {
             writes.refusals.remove(&name);
-            writes.paces.wrote(name, change, boot_time());
+            writes.paces.record_write(name, change, boot_time());
             Action::await_change()
         }
     }
@@ -185,10 +185,10 @@ mod tests {
         refusals.add("a", FORGOTTEN_AFTER);
         assert_eq!(lock(&refusals.0).len(), 1);
         let paces = Paces::default();
-        let ours = template_status::refused(&[], "a", Some(1), Timestamp::UNIX_EPOCH);
+        let ours = template_status::refusal_conditions(&[], "a", Some(1), Timestamp::UNIX_EPOCH);
         let change = Change::of_conditions(&[], &ours);
-        paces.wrote("gone".to_owned(), &change, Duration::ZERO);
-        paces.wrote("a".to_owned(), &change, 2 * REPEATED_AFTER);
+        paces.record_write("gone".to_owned(), &change, Duration::ZERO);
+        paces.record_write("a".to_owned(), &change, 2 * REPEATED_AFTER);
         assert_eq!(lock(&paces.0).len(), 1);
     }
 }

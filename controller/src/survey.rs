@@ -40,7 +40,7 @@ pub struct WaitingSince(Mutex<HashMap<String, (Option<i64>, Duration)>>);
 
 impl Survey {
     /// Counts these, each with its time of arrival. The time is `moment`, and `now` for the API server.
-    pub fn of<'a>(
+    pub fn count<'a>(
         runnables: impl IntoIterator<Item = (&'a Runnable, Duration)>,
         waiting: &WaitingSince,
         (moment, now): (Duration, Option<Timestamp>),
@@ -162,7 +162,7 @@ mod tests {
     fn survey(all: &[Runnable], now: Option<Timestamp>) -> Survey {
         let all = all.iter().map(|it| (it, Duration::ZERO));
         let moment = Duration::from_secs(7);
-        Survey::of(all, &WaitingSince::default(), (moment, now))
+        Survey::count(all, &WaitingSince::default(), (moment, now))
     }
 
     fn told(status: &str, reason: &str) -> Runnable {
@@ -255,7 +255,7 @@ mod tests {
             runnable.metadata.uid = Some("u".to_owned());
             runnable.metadata.generation = Some(generation);
             let all = [(&runnable, seconds(came))];
-            let survey = Survey::of(all, &waiting, (seconds(moment), None));
+            let survey = Survey::count(all, &waiting, (seconds(moment), None));
             survey.oldest_waiting
         };
         assert_eq!(waits(2, 1, 10, 12), Some(seconds(2)));

@@ -74,7 +74,7 @@ fn status(
     now: Timestamp,
 ) -> ClusterRunTemplateStatus {
     let known = newer_release::known_template(compiled).err();
-    let asked = Policy::of(&Asks::default(), &compiled.asks);
+    let asked = Policy::merge(&Asks::default(), &compiled.asks);
     let unusable = asked.err().unwrap_or_default();
     let (status, reason, message) = match (known, &compiled.template) {
         (Some(newer), _) => (FALSE, newer.category.as_str(), newer.message),
@@ -84,17 +84,17 @@ fn status(
                 .iter()
                 .map(ToString::to_string)
                 .collect();
-            let own = (!own.is_empty()).then(|| bounded(own.join("; ")));
+            let own = (!own.is_empty()).then(|| truncate(own.join("; ")));
             let of_runs = of_runs(compiled, stored, warned);
             // The warnings of runs are bounded each, and are parsed again: they must not be cut.
             let warnings: Vec<String> = own.into_iter().chain(of_runs).collect();
-            (TRUE, accepted(&warnings), warnings.join("; "))
+            (TRUE, choose_reason(&warnings), warnings.join("; "))
         }
         (None, template) => {
             let wrong = template.as_ref().err();
             let mut faults = wrong.map(|it| Fault::all(it)).unwrap_or_default();
             faults.extend(unusable);
-            let in_full = wrong.map(|it| bounded(it.to_string()));
+            let in_full = wrong.map(|it| truncate(it.to_string()));
             let diagnosis = Diagnosis::Unacceptable(faults);
             (FALSE, "Invalid", diagnosis.message(in_full.as_deref()))
         }
@@ -113,7 +113,7 @@ fn status(
 }
 
 /// Returns the reason of a condition that is true.
-pub(crate) fn accepted(warnings: &[String]) -> &'static str {
+pub(crate) fn choose_reason(warnings: &[String]) -> &'static str {
     if warnings.is_empty() {
         "Accepted"
     } else {
@@ -153,7 +153,7 @@ fn of_runs(
 
 /// Returns the conditions of a template or profile that no Runnable can use.
 #[must_use]
-pub fn refused(
+pub fn refusal_conditions(
     stored: &[Condition],
     message: &str,
     generation: Option<i64>,
@@ -174,7 +174,7 @@ pub(crate) fn conditions(
     generation: Option<i64>,
     now: Timestamp,
 ) -> Vec<Condition> {
-    let value = mutants::judged(value);
+    let value = mutants::change_condition(value);
     // Tools that do not know Accepted read this one: only a change helps.
     let stalled = (value.status == FALSE).then(|| ConditionValue {
         status: TRUE,
@@ -296,7 +296,7 @@ mod tests {
             // The other release writes its own words over these at once.
             let change = Change::of_conditions(&theirs("b").conditions, &ours.conditions);
             if paces.due("t", &change, now) == Due::Now {
-                paces.wrote("t".to_owned(), &change, now);
+                paces.record_write("t".to_owned(), &change, now);
                 writes += 1;
             }
         }

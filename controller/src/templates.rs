@@ -58,7 +58,7 @@ impl Templates {
 
     /// Returns the template in the cache, compiled.
     #[must_use]
-    pub fn cached(&self, name: &str) -> Option<Arc<Compiled>> {
+    pub fn find_cached(&self, name: &str) -> Option<Arc<Compiled>> {
         let object = self.store.get(&ObjectRef::new(name));
         if object.is_none() {
             lock(&self.compiled).remove(name);
@@ -119,7 +119,7 @@ impl Templates {
     /// Returns the warnings that the template itself has caused.
     #[must_use]
     pub fn warnings(&self, compiled: &Compiled) -> Vec<String> {
-        self.warned.of(compiled)
+        self.warned.texts(compiled)
     }
 
     /// Returns a stream of the templates that get another warning. Only the first call returns the events.

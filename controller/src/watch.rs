@@ -78,7 +78,7 @@ impl OpenWatch {
 }
 
 /// Counts the places that are taken: kinds that only wait for one take none.
-fn taken(open: &HashMap<Watched, OpenWatch>) -> usize {
+fn count_taken(open: &HashMap<Watched, OpenWatch>) -> usize {
     open.values().filter(|entry| entry.task.is_some()).count()
 }
 
@@ -136,7 +136,7 @@ impl Watches {
         self.fill(&mut open, &start);
         for watched in now.difference(before) {
             if !open.contains_key(watched) {
-                let entry = self.begin(watched, taken(&open) < self.most, &start);
+                let entry = self.begin(watched, count_taken(&open) < self.most, &start);
                 open.insert(watched.clone(), entry);
             }
             if let Some(entry) = open.get_mut(watched) {
@@ -201,7 +201,7 @@ impl Watches {
         open: &mut HashMap<Watched, OpenWatch>,
         start: impl Fn(&Watched, Arc<Progress>) -> AbortHandle,
     ) {
-        let room = self.most.saturating_sub(taken(open));
+        let room = self.most.saturating_sub(count_taken(open));
         let mut waiting: Vec<_> = open
             .iter_mut()
             .filter(|(_, entry)| entry.task.is_none())
@@ -227,7 +227,7 @@ impl Watches {
     }
 
     /// Resets a watch that begins anew: until its list has come, nothing is known of its kind.
-    pub fn restarted(&self, watched: &Watched, enqueuer: &Enqueuer) {
+    pub fn reset(&self, watched: &Watched, enqueuer: &Enqueuer) {
         let progress = lock(&self.open)
             .get(watched)
             .map(|open| open.progress.clone());

@@ -29,7 +29,7 @@ impl ApprovalPolicy {
 
     /// Merges the policies of a Runnable and its template: one `Manual` is enough.
     #[must_use]
-    pub fn merged(one: Option<Self>, other: Option<Self>) -> Self {
+    pub fn merge(one: Option<Self>, other: Option<Self>) -> Self {
         match (one, other) {
             (Some(Self::Manual), _) | (_, Some(Self::Manual)) => Self::Manual,
             _ => Self::Automatic,
@@ -57,7 +57,7 @@ pub struct Approval {
 impl Approval {
     /// Parses the value of the annotation. Returns `None` if it has another form: even a space is not ignored.
     #[must_use]
-    pub fn of(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let (sequence, hash) = text.split_once(':')?;
         let read = Self {
             sequence: sequence.parse().ok()?,
@@ -87,7 +87,7 @@ mod tests {
             };
             let text = format!("4:{hash}");
             assert_eq!(approval.to_string(), text);
-            assert_eq!(Approval::of(&text), Some(approval));
+            assert_eq!(Approval::parse(&text), Some(approval));
         }
     }
 
@@ -107,29 +107,29 @@ mod tests {
             "true",
             "4:*\n",
         ] {
-            assert_eq!(Approval::of(text), None, "{text:?}");
+            assert_eq!(Approval::parse(text), None, "{text:?}");
         }
         for text in [
             format!("4:{hash}\n"),
             format!(" 4:{hash}"),
             format!("4:{hash} "),
         ] {
-            assert_eq!(Approval::of(&text), None, "{text:?}");
+            assert_eq!(Approval::parse(&text), None, "{text:?}");
         }
     }
 
     #[test]
     fn one_that_wants_a_person_is_enough() {
         use ApprovalPolicy::{Automatic, Manual};
-        assert_eq!(ApprovalPolicy::merged(None, None), Automatic);
-        assert_eq!(ApprovalPolicy::merged(Some(Automatic), None), Automatic);
+        assert_eq!(ApprovalPolicy::merge(None, None), Automatic);
+        assert_eq!(ApprovalPolicy::merge(Some(Automatic), None), Automatic);
         for (one, other) in [
             (Some(Manual), None),
             (None, Some(Manual)),
             (Some(Manual), Some(Automatic)),
             (Some(Automatic), Some(Manual)),
         ] {
-            assert_eq!(ApprovalPolicy::merged(one, other), Manual);
+            assert_eq!(ApprovalPolicy::merge(one, other), Manual);
         }
     }
 }

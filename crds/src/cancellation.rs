@@ -26,7 +26,7 @@ impl Cancellation {
     /// Parses the annotation and cuts long texts. Any value except an empty one is a request: a text that a user
     /// wrote by hand becomes the reason.
     #[must_use]
-    pub fn of(annotation: &str) -> Option<Self> {
+    pub fn parse(annotation: &str) -> Option<Self> {
         let text = annotation.trim();
         if text.is_empty() {
             return None;
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn what_was_written_is_read_back() {
-        assert_eq!(Cancellation::of(&asked().annotation()), Some(asked()));
+        assert_eq!(Cancellation::parse(&asked().annotation()), Some(asked()));
     }
 
     #[test]
@@ -103,24 +103,24 @@ mod tests {
             ("{}", "stopped on request"),
             (r#"{"who": "alice"}"#, "stopped on request"),
         ] {
-            let read = Cancellation::of(text).unwrap();
+            let read = Cancellation::parse(text).unwrap();
             assert_eq!(read.to_string(), told, "{text}");
         }
-        let long = Cancellation::of(&"é".repeat(1_000)).unwrap();
+        let long = Cancellation::parse(&"é".repeat(1_000)).unwrap();
         assert_eq!(long.reason, "é".repeat(128));
     }
 
     #[test]
     fn whatever_stands_there_never_harms() {
         for text in ["", " ", "\n"] {
-            assert_eq!(Cancellation::of(text), None, "{text}");
+            assert_eq!(Cancellation::parse(text), None, "{text}");
         }
         let long = Cancellation {
             by: "\u{1b}[31ma\nb".to_owned(),
             reason: "é".repeat(1_000),
             ..asked()
         };
-        let read = Cancellation::of(&long.annotation()).unwrap();
+        let read = Cancellation::parse(&long.annotation()).unwrap();
         assert_eq!(read.by, " [31ma b");
         assert_eq!(read.reason, "é".repeat(128));
     }

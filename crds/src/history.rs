@@ -240,7 +240,7 @@ impl FromStr for HistoryEntry {
             kind: unescaped(kind)?,
             name: unescaped(name)?,
             uid: unless_none(uid).map(unescaped).transpose()?,
-            result: Some(RunResult::named(result).ok_or(UnreadableLine::Result)?),
+            result: Some(RunResult::from_name(result).ok_or(UnreadableLine::Result)?),
             started_at: unless_none(started).map(time_of).transpose()?,
             intent_at: None,
             taken_by: None,

@@ -187,7 +187,7 @@ pub struct ProfileVersion {
 impl ProfileVersion {
     /// Parses `<name>@<generation>`. Returns `None` if the text has another form.
     #[must_use]
-    pub fn of(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let (name, generation) = text.split_once('@')?;
         let read = Self {
             name: name.to_owned(),
@@ -232,11 +232,11 @@ mod tests {
             name: "gke.production".to_owned(),
             generation: 12,
         };
-        assert_eq!(ProfileVersion::of(&version.to_string()), Some(version));
+        assert_eq!(ProfileVersion::parse(&version.to_string()), Some(version));
         for text in [
             "", "gke", "@1", "gke@", "gke@x", "gke@+1", "gke@01", "GKE@1", "a@b@1", "gke@1 ",
         ] {
-            assert_eq!(ProfileVersion::of(text), None, "{text:?}");
+            assert_eq!(ProfileVersion::parse(text), None, "{text:?}");
         }
     }
 }

@@ -26,7 +26,7 @@ impl Rejection {
     /// Parses the annotation, cuts long texts and replaces control characters with spaces. Returns `None` if it
     /// has another form.
     #[must_use]
-    pub fn of(annotation: &str) -> Option<Self> {
+    pub fn parse(annotation: &str) -> Option<Self> {
         let mut read: Self = serde_json::from_str(annotation).ok()?;
         keep_words(&mut read.by);
         read.reason = read
@@ -67,23 +67,23 @@ mod tests {
     fn what_was_written_is_read_back() {
         for reason in ["not before Monday", "", "\"quoted\": {}"] {
             let rejection = rejection(reason);
-            assert_eq!(Rejection::of(&rejection.annotation()), Some(rejection));
+            assert_eq!(Rejection::parse(&rejection.annotation()), Some(rejection));
         }
         let bare = r#"{"approval": "4:v1:00ff"}"#;
-        assert_eq!(Rejection::of(bare).unwrap().approval, "4:v1:00ff");
+        assert_eq!(Rejection::parse(bare).unwrap().approval, "4:v1:00ff");
     }
 
     #[test]
     fn another_form_refuses_nothing() {
         for text in ["", "4:v1:00ff", "true", "{}", "[]", r#"{"approval": 4}"#] {
-            assert_eq!(Rejection::of(text), None, "{text:?}");
+            assert_eq!(Rejection::parse(text), None, "{text:?}");
         }
     }
 
     #[test]
     fn words_are_bounded_and_have_no_control_characters() {
         let long = rejection(&"ä\u{1b}".repeat(2 * MAX_REASON));
-        let read = Rejection::of(&long.annotation()).unwrap();
+        let read = Rejection::parse(&long.annotation()).unwrap();
         assert_eq!(read.reason.chars().count(), MAX_REASON);
         assert!(read.reason.starts_with("ä ä "), "{}", read.reason);
     }

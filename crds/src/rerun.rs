@@ -23,7 +23,7 @@ pub struct RerunRequest {
 impl RerunRequest {
     /// Parses the annotation and cuts long texts. Returns `None` unless it belongs to this token.
     #[must_use]
-    pub fn of(annotation: &str, token: &str) -> Option<Self> {
+    pub fn parse(annotation: &str, token: &str) -> Option<Self> {
         let mut request: Self = serde_json::from_str(annotation).ok()?;
         for text in [&mut request.by, &mut request.reason] {
             keep_words(text);
@@ -60,31 +60,31 @@ mod tests {
 
     #[test]
     fn what_was_written_is_read_back() {
-        let read = RerunRequest::of(&asked().annotation(), "incident-4711");
+        let read = RerunRequest::parse(&asked().annotation(), "incident-4711");
         assert_eq!(read, Some(asked()));
     }
 
     #[test]
     fn words_beside_an_earlier_token_are_not_those_of_a_later_one() {
-        assert_eq!(RerunRequest::of(&asked().annotation(), "another"), None);
+        assert_eq!(RerunRequest::parse(&asked().annotation(), "another"), None);
     }
 
     #[test]
     fn whatever_stands_there_never_harms() {
         for text in ["", "alice", "[]", r#"{"by":"alice"}"#, r#"{"token":1}"#] {
-            assert_eq!(RerunRequest::of(text, ""), None, "{text}");
+            assert_eq!(RerunRequest::parse(text, ""), None, "{text}");
         }
         let long = RerunRequest {
             reason: "é".repeat(1_000),
             ..asked()
         };
-        let read = RerunRequest::of(&long.annotation(), "incident-4711").unwrap();
+        let read = RerunRequest::parse(&long.annotation(), "incident-4711").unwrap();
         assert_eq!(read.reason, "é".repeat(128));
         let coloured = RerunRequest {
             reason: "\u{1b}[31mred\nalert".to_owned(),
             ..asked()
         };
-        let read = RerunRequest::of(&coloured.annotation(), "incident-4711").unwrap();
+        let read = RerunRequest::parse(&coloured.annotation(), "incident-4711").unwrap();
         assert_eq!(read.reason, " [31mred alert");
     }
 }

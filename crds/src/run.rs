@@ -30,7 +30,7 @@ impl RunResult {
     }
 
     /// Returns the result with this name, or `None`.
-    pub(crate) fn named(name: &str) -> Option<Self> {
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         let all = [Self::Succeeded, Self::Failed, Self::Lost];
         all.into_iter().find(|result| result.as_str() == name)
     }

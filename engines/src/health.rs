@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::verdict::{Health, Verdict};
 pub use ended::ended_at;
-pub use judged::{Judged, judged};
+pub use judged::{Judged, choose_rule};
 pub use rule::CompiledRule;
 pub use unmet::unmet;
 
@@ -58,7 +58,7 @@ fn by_condition(run: &Value, kind: &str, reason: &str) -> Option<Health> {
         _ => Verdict::Unknown,
     };
     let health = Health::new(verdict, reason, text(condition, "message"));
-    Some(health.caused(text(condition, "reason")))
+    Some(health.with_cause(text(condition, "reason")))
 }
 
 #[cfg(test)]

@@ -260,7 +260,7 @@ pub fn all() -> impl Iterator<Item = &'static KnownKind> {
 
 /// Returns the entry of a kind, in any version of its group.
 #[must_use]
-pub fn known(api_version: &str, kind: &str) -> Option<&'static KnownKind> {
+pub fn find_kind(api_version: &str, kind: &str) -> Option<&'static KnownKind> {
     let group = group_of(api_version);
     let of_group = || all().filter(|known| known.group == group);
     of_group()
@@ -282,7 +282,7 @@ pub fn holds_secrets(kind: &str) -> bool {
 /// Returns the entry of a kind if this is the version whose fields are known.
 #[must_use]
 pub fn known_fields(api_version: &str, kind: &str) -> Option<&'static KnownKind> {
-    known(api_version, kind).filter(|known| known.is_of_version(api_version))
+    find_kind(api_version, kind).filter(|known| known.is_of_version(api_version))
 }
 
 /// Returns true if an unknown kind is probably a misspelt one with pods: the name of such a kind in another
@@ -303,7 +303,7 @@ pub fn is_misspelt_with_pods(api_version: &str, kind: &str) -> bool {
 #[must_use]
 pub fn pods_account(run: &Value) -> Option<&str> {
     let text = |field: &str| run.get(field)?.as_str();
-    let pointers = known(text("apiVersion")?, text("kind")?)?.pods_account;
+    let pointers = find_kind(text("apiVersion")?, text("kind")?)?.pods_account;
     let named = |pointer: &str| {
         let account = run.pointer(pointer).and_then(Value::as_str);
         account.filter(|account| !account.is_empty())

@@ -24,7 +24,7 @@ pub use merge::{CONTAINERS as CONTAINER_LISTS, EACH as EACH_CONTAINER, merge_key
 pub use outputs::{OutputError, OutputPathError, Outputs};
 pub use pods::{
     OBJECTS_OF_VOLUMES, PodsTell, PodsWords, Said, cure_of_event, had_failed_pods, is_late,
-    is_of_memory_limit, masked, no_pod_because, no_pod_yet, remedy, remedy_at_work, why_no_pod,
+    is_of_memory_limit, mask, no_pod_because, no_pod_yet, remedy, remedy_at_work, why_no_pod,
 };
 pub use run_reason::RunReason;
 pub use sensitive::Sensitive;

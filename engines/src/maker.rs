@@ -33,14 +33,14 @@ impl Maker {
 
     /// Returns a run as the maker of its pods, or `None` if it has no uid.
     #[must_use]
-    pub fn of(run: &Value) -> Option<Self> {
+    pub fn from_run(run: &Value) -> Option<Self> {
         let uid = run.pointer("/metadata/uid").and_then(Value::as_str)?;
         Some(Self::new(text(run, "apiVersion"), text(run, "kind"), uid))
     }
 
     /// Returns true if the engine counts an object, such as a pod, as created for the run.
     #[must_use]
-    pub fn made(&self, object: &Value) -> bool {
+    pub fn has_created(&self, object: &Value) -> bool {
         self.controls(object) && self.has_label_on(object)
     }
 
@@ -58,7 +58,7 @@ impl Maker {
 
     /// Returns true if the object has the uid as a label, or if the engine sets no such label.
     fn has_label_on(&self, object: &Value) -> bool {
-        let known = kinds::known(&self.api_version, &self.kind);
+        let known = kinds::find_kind(&self.api_version, &self.kind);
         let labels = known.map_or(&[][..], |known| known.pod_uid_labels);
         let set = object.pointer("/metadata/labels");
         let has = |label: &&str| set.is_some_and(|set| text(set, label) == self.uid);
@@ -88,9 +88,9 @@ mod tests {
 
     #[test]
     fn a_job_has_made_the_pods_that_it_controls_and_that_have_its_uid() {
-        assert!(job().made(&pod(|_| {})));
+        assert!(job().has_created(&pod(|_| {})));
         let legacy = |it: &mut Value| it["labels"] = json!({ "controller-uid": "j" });
-        assert!(job().made(&pod(legacy)));
+        assert!(job().has_created(&pod(legacy)));
     }
 
     #[test]
@@ -117,7 +117,7 @@ mod tests {
             ),
             ("no owner", pod(|it| it["ownerReferences"] = json!([]))),
         ] {
-            assert!(!job().made(&stranger), "{what}");
+            assert!(!job().has_created(&stranger), "{what}");
         }
     }
 
@@ -125,17 +125,17 @@ mod tests {
     fn other_engines_control_their_pods_and_set_no_uid() {
         let owner = json!({ "apiVersion": "tekton.dev/v1beta1", "kind": "TaskRun", "uid": "t", "controller": true });
         let pod = json!({ "metadata": { "ownerReferences": [owner] } });
-        assert!(Maker::new("tekton.dev/v1", "TaskRun", "t").made(&pod));
-        assert!(!Maker::new("tekton.dev/v1", "PipelineRun", "t").made(&pod));
+        assert!(Maker::new("tekton.dev/v1", "TaskRun", "t").has_created(&pod));
+        assert!(!Maker::new("tekton.dev/v1", "PipelineRun", "t").has_created(&pod));
     }
 
     #[test]
     fn nothing_is_made_by_what_has_no_uid() {
-        assert_eq!(Maker::of(&json!({ "metadata": {} })), None);
+        assert_eq!(Maker::from_run(&json!({ "metadata": {} })), None);
         let stranger = pod(|it| {
             it["ownerReferences"][0]["uid"] = json!("");
             it["labels"] = json!({ "controller-uid": "" });
         });
-        assert!(!Maker::new("batch/v1", "Job", "").made(&stranger));
+        assert!(!Maker::new("batch/v1", "Job", "").has_created(&stranger));
     }
 }

@@ -49,7 +49,7 @@ enum Shape {
 
 impl Shape {
     /// Returns the shape of a field.
-    fn of(self, field: &str) -> Self {
+    fn descend(self, field: &str) -> Self {
         match self {
             Self::PodTemplate if field == "spec" => Self::PodSpec,
             Self::PodSpec if CONTAINERS.contains(&field) => Self::Container,
@@ -152,13 +152,13 @@ impl Walk {
         wanted: &Value,
         shape: Shape,
     ) {
-        let of_containers = shape.of(field) == Shape::Container;
+        let of_containers = shape.descend(field) == Shape::Container;
         match (target.get_mut(field), wanted) {
             (_, Value::Null) => {
                 target.remove(field);
             }
             (Some(Value::Object(target)), Value::Object(patch)) => {
-                self.map(target, patch, shape.of(field));
+                self.map(target, patch, shape.descend(field));
             }
             (Some(Value::Array(target)), Value::Array(patch)) if of_containers => {
                 self.containers(target, patch);
@@ -248,7 +248,10 @@ impl Walk {
             let second = found.filter(|found| found.is_repeated);
             self.within(Segment::Index(place(index)), |it| match (first, second) {
                 (Some(_), Some(_)) => {
-                    let what = format!("the run has several here whose {key} is {}", shown(name));
+                    let what = format!(
+                        "the run has several here whose {key} is {}",
+                        format_name(name)
+                    );
                     it.refuse_member(key, DiagnosticKind::plain(what));
                 }
                 (Some(at), None) => {
@@ -291,7 +294,7 @@ fn places<'a>(list: &'a [Value], key: &str) -> HashMap<&'a Value, Place> {
     places
 }
 
-fn shown(name: Option<&Value>) -> String {
+fn format_name(name: Option<&Value>) -> String {
     name.map_or_else(String::new, |name| match name {
         Value::String(text) => format!("'{text}'"),
         other => other.to_string(),

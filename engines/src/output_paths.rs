@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cartouche_language::{
     Diagnostic, DiagnosticKind, Root, Segment,
     bounds::MAX_OUTPUTS,
-    path::{Path, shown},
+    path::{Path, shorten},
 };
 
 use crate::kinds::{OutputSource, known_fields};
@@ -36,7 +36,7 @@ pub(crate) fn paths_of(
                 Root::Spec,
                 Segment::keys([field, name]),
                 DiagnosticKind::Path {
-                    path: shown(raw).into_owned(),
+                    path: shorten(raw).into_owned(),
                     error,
                 },
             )),

@@ -9,7 +9,7 @@ use cartouche_language::{
     bounds::{
         self, MAX_DEPTH, MAX_OUTPUT_BYTES, MAX_OUTPUTS_BYTES, MAX_OUTPUTS_WEIGHT, Work, takes,
     },
-    path::{Path, shown},
+    path::{Path, shorten},
 };
 use serde_json::Value;
 
@@ -299,7 +299,7 @@ fn check_named(
         let kind = if !declared.is_some_and(|declared| declared.contains_key(name)) {
             let known = declared.into_iter().flatten();
             DiagnosticKind::UnknownOutput {
-                name: shown(name).into_owned(),
+                name: shorten(name).into_owned(),
                 known: known.map(|(name, _)| name.clone()).collect(),
             }
         } else if names.iter().take(index).any(|before| before == name) {

@@ -21,14 +21,14 @@ use crate::{
     termination_message::is_job,
     verdict::{Health, Verdict},
 };
-use ended::{Ended, failed};
+use ended::{Ended, find_failure};
 pub use event::cure_of_event;
-pub use mask::masked;
+pub use mask::mask;
 pub use no_pod::{no_pod_because, no_pod_yet, why_no_pod};
 pub use remedy::{is_of_memory_limit, remedy, remedy_at_work};
 pub use said::Said;
 pub use waiting::OBJECTS_OF_VOLUMES;
-use waiting::{creating, initializing, lingering, repeating, unclaimed, waiting};
+use waiting::{creating, find_unclaimed, initializing, lingering, repeating, waiting};
 
 /// Maximum bytes of a message: the end of a container's, the beginning of the cluster's.
 const SAID_BYTES: usize = 512;
@@ -73,7 +73,7 @@ impl PodsTell {
     /// Returns the information that the pods of this run have. Only those of a Job are read: it reports next to
     /// nothing about them, and its pods are known.
     #[must_use]
-    pub fn of(run: &Value, health: &Health) -> Self {
+    pub fn choose(run: &Value, health: &Health) -> Self {
         if !is_job(run) || health.verdict == Verdict::Succeeded {
             return Self::Nothing;
         }
@@ -177,7 +177,7 @@ impl PodsWords {
     /// Creates a collector for pods that may know secrets: it keeps names, reasons and exit codes, but no messages
     /// and images.
     #[must_use]
-    pub fn discreet() -> Self {
+    pub fn without_messages() -> Self {
         Self {
             is_discreet: true,
             ..Self::default()
@@ -197,7 +197,7 @@ impl PodsWords {
         if text(pod.get("status").unwrap_or_default(), "phase") == "Failed" {
             self.failed_pods += 1;
         }
-        let failed = failed(pod);
+        let failed = find_failure(pod);
         if failed > self.failed {
             self.failed = failed;
         }
@@ -214,7 +214,7 @@ impl PodsWords {
             self.lingering = lingering(pod);
         }
         if self.creating.is_none() {
-            self.creating = creating(pod).or_else(|| unclaimed(pod));
+            self.creating = creating(pod).or_else(|| find_unclaimed(pod));
         }
     }
 
@@ -227,7 +227,7 @@ impl PodsWords {
     /// Returns the reason of the run's failure: its last failure, or else the container that never began.
     #[must_use]
     pub fn failure(self) -> Option<Said> {
-        self.failed.map(Ended::said).or(self.waiting)
+        self.failed.map(Ended::into_report).or(self.waiting)
     }
 
     /// Returns the names of the pod and of the container in [`Self::failure`].
@@ -240,7 +240,7 @@ impl PodsWords {
     /// although another has done its work, or a pod that is not set up yet.
     #[must_use]
     pub fn hindrance(self) -> Option<Said> {
-        let failed = self.failed.map(Ended::said_at_work);
+        let failed = self.failed.map(Ended::into_report_at_work);
         let ending = self.waiting.or(failed).or(self.repeating);
         ending
             .or(self.lingering)
@@ -270,7 +270,7 @@ impl PodsWords {
 
     /// Returns the number of pods that have failed, the number that may, and the end of the last one.
     fn failures(self, limit: Option<u64>) -> Option<Said> {
-        let last = self.failed.map(Ended::said)?;
+        let last = self.failed.map(Ended::into_report)?;
         let pods = match self.failed_pods {
             0 | 1 => "1 pod has failed".to_owned(),
             pods => format!("{pods} pods have failed"),
@@ -370,7 +370,7 @@ fn name(pod: &Value) -> String {
 fn start(said: &str) -> String {
     // Masked first: no half of a password is left without its name, or without its end.
     let most = said.floor_char_boundary(8 * SAID_BYTES);
-    short(&mask::masked(&said[..most]), SAID_BYTES)
+    short(&mask::mask(&said[..most]), SAID_BYTES)
 }
 
 /// Returns the end of a container's message, which contains the reason. It is cut after it was masked, so that no
@@ -378,7 +378,7 @@ fn start(said: &str) -> String {
 fn last(said: &str) -> String {
     // Kubernetes keeps 4 KiB of it; more is forged.
     let tail = &said[said.ceil_char_boundary(said.len().saturating_sub(8 * SAID_BYTES))..];
-    let line = mask::masked(&one_line(tail));
+    let line = mask::mask(&one_line(tail));
     match line.len().checked_sub(SAID_BYTES) {
         None | Some(0) => line,
         Some(cut) => format!("…{}", &line[line.ceil_char_boundary(cut)..]),

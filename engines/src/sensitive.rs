@@ -119,7 +119,7 @@ impl<'a> Search<'a> {
         if self.anywhere.is_some() || self.texts.is_empty() {
             return self.anywhere;
         }
-        let beginnings = self.beginnings.get_or_init(|| Beginnings::of(&self.texts));
+        let beginnings = self.beginnings.get_or_init(|| Beginnings::new(&self.texts));
         let Some(beginnings) = beginnings else {
             return self.texts.first().map(|(name, _)| *name);
         };
@@ -145,7 +145,7 @@ struct Beginnings {
 
 impl Beginnings {
     /// Builds the automaton, or returns `None` if there are too many patterns.
-    fn of(texts: &[(&str, String)]) -> Option<Self> {
+    fn new(texts: &[(&str, String)]) -> Option<Self> {
         let (mut patterns, mut of, mut bytes) = (Vec::new(), Vec::new(), 0);
         for (at, (_, text)) in texts.iter().enumerate() {
             for form in forms(&text[..text.floor_char_boundary(BEGINNING)]) {

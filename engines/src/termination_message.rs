@@ -62,12 +62,12 @@ struct LastWords {
 impl EndedPods {
     /// Creates a collector for the pods of this Job.
     #[must_use]
-    pub fn of(job: &Value) -> Self {
+    pub fn from_job(job: &Value) -> Self {
         let completed = job.pointer("/status/completionTime");
         let failed = || holding(job, "Failed")?.get("lastTransitionTime");
         let end = completed.or_else(failed).and_then(Value::as_str);
         Self {
-            maker: Maker::of(job),
+            maker: Maker::from_run(job),
             end: end.and_then(|end| end.parse().ok()),
             succeeded: 0,
             last_succeeded: None,
@@ -77,7 +77,10 @@ impl EndedPods {
 
     /// Takes in a pod, and returns true if it is the Job's. A foreign or unfinished one changes nothing.
     pub fn hear(&mut self, pod: &Value) -> bool {
-        let is_own = self.maker.as_ref().is_some_and(|maker| maker.made(pod));
+        let is_own = self
+            .maker
+            .as_ref()
+            .is_some_and(|maker| maker.has_created(pod));
         if is_own && !self.is_late(pod) {
             self.hear_own(pod);
         }
@@ -203,7 +206,7 @@ mod tests {
     }
 
     fn heard(job: &Value, pods: &[Value]) -> EndedPods {
-        let mut heard = EndedPods::of(job);
+        let mut heard = EndedPods::from_job(job);
         for pod in pods {
             heard.hear(pod);
         }
@@ -252,7 +255,7 @@ mod tests {
 
     #[test]
     fn of_any_number_of_pods_only_the_last_words_are_held() {
-        let mut heard = EndedPods::of(&job());
+        let mut heard = EndedPods::from_job(&job());
         let mut pod = pod("j", "Succeeded", "2026-01-01T00:00:01Z", "said");
         for n in 0..1_000 {
             pod["metadata"]["labels"][format!("l{n}")] = json!("x");

@@ -56,7 +56,7 @@ impl Health {
 
     /// Removes the words of containers.
     #[must_use]
-    pub fn silenced(mut self) -> Self {
+    pub fn silence(mut self) -> Self {
         if let Some(discreet) = self.discreet.take() {
             self.message = discreet;
         }
@@ -65,7 +65,7 @@ impl Health {
 
     /// Removes the run's own words.
     #[must_use]
-    pub fn unsaid(mut self) -> Self {
+    pub fn without_words(mut self) -> Self {
         // If nothing matches, the words are Cartouche's.
         if self.reason != UNKNOWN && !self.message.is_empty() {
             UNSAID.clone_into(&mut self.message);
@@ -76,7 +76,7 @@ impl Health {
     /// Removes every word of the run: of its containers, and of its engine.
     #[must_use]
     pub fn wordless(self) -> Self {
-        self.silenced().unsaid().without_cause()
+        self.silence().without_words().without_cause()
     }
 
     /// Removes the reason of the engine.
@@ -98,7 +98,7 @@ impl Health {
     }
 
     /// Sets the reason of the engine, if it is a word.
-    pub(crate) fn caused(self, cause: &str) -> Self {
+    pub(crate) fn with_cause(self, cause: &str) -> Self {
         let is_word = |c: char| c.is_ascii_alphanumeric() || "_,:.-/".contains(c);
         let kept = cause.len() <= CAUSE_BYTES && cause.chars().all(is_word);
         let cause = if kept {

@@ -35,7 +35,7 @@ impl Segment {
 
     /// Borrows the step while its document is visited.
     #[must_use]
-    pub fn borrowed(&self) -> SegmentRef<'_> {
+    pub fn to_ref(&self) -> SegmentRef<'_> {
         match self {
             Self::Key(key) => SegmentRef::Key(key),
             Self::Index(index) => SegmentRef::Index(*index),
@@ -284,7 +284,7 @@ pub type SegmentRef<'a> = Segment<&'a str>;
 
 /// Copies steps to keep them.
 #[must_use]
-pub fn kept(segments: &[SegmentRef<'_>]) -> Vec<Segment> {
+pub fn copy_steps(segments: &[SegmentRef<'_>]) -> Vec<Segment> {
     let steps = segments.iter().map(|segment| match segment {
         SegmentRef::Key(key) => Segment::Key((*key).to_owned()),
         SegmentRef::Index(index) => Segment::Index(*index),

@@ -40,7 +40,7 @@ fn explained(
 
 /// Explains a diagnostic.
 #[must_use]
-pub fn of(diagnostic: &Diagnostic) -> Explained {
+pub fn explain(diagnostic: &Diagnostic) -> Explained {
     let tag = diagnostic.tag.as_deref().unwrap_or_default();
     let what = format!("the tag $({tag})$");
     match &diagnostic.kind {
@@ -194,7 +194,7 @@ fn of_syntax(what: &str, error: &SyntaxError) -> Explained {
     let with_dots;
     let help = match error {
         SyntaxError::Index(text) if text.starts_with('"') && text.contains('.') => {
-            let name = syntax::escaped(text.trim_matches('"'));
+            let name = syntax::escape_name(text.trim_matches('"'));
             with_dots = format!("a name with dots is written without brackets: .{name}");
             &with_dots
         }

@@ -56,7 +56,7 @@ pub fn cure(text: &str) -> Option<String> {
         Some(OF_TEKTON.iter().find(is_it)?.2.to_owned())
     });
     of_tekton.or_else(|| {
-        let tag = meant(text)?;
+        let tag = translate(text)?;
         Some(format!("write {tag}, or the path to what else is meant"))
     })
 }
@@ -64,7 +64,7 @@ pub fn cure(text: &str) -> Option<String> {
 /// Returns the tag of Cartouche for another tool's tag at the start of a text, if that reads something like an
 /// input.
 #[must_use]
-pub fn meant(text: &str) -> Option<String> {
+pub fn translate(text: &str) -> Option<String> {
     let (inside, _) = MARKERS.iter().find_map(|(opening, closing)| {
         let rest = text.strip_prefix(opening)?;
         rest.split_once(closing)
@@ -119,7 +119,7 @@ pub fn names(path: &str) -> Option<Vec<&str>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{cure, meant};
+    use super::{cure, translate};
 
     #[test]
     fn a_value_of_another_tool_is_an_input_here() {
@@ -150,7 +150,7 @@ mod tests {
             ("{{ printf \"%s\" .Values.x }}", None),
             ("plain", None),
         ] {
-            assert_eq!(meant(text).as_deref(), tag, "{text}");
+            assert_eq!(translate(text).as_deref(), tag, "{text}");
         }
     }
 

@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use crate::{
     bounds::{self, MAX_INPUT_SCHEMA_BYTES},
-    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, SegmentRef, kept},
+    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, SegmentRef, copy_steps},
 };
 pub use breach::{NumberLimit, count_breach};
 use compile::FIELD;
@@ -87,7 +87,7 @@ impl InputSchema {
             .unwrap_or_else(|| Value::Object(serde_json::Map::new()));
         match defaults::add(&self.root, &mut completed) {
             Err(error) => {
-                let problem = Diagnostic::new(Root::Context, kept(&INPUTS), error);
+                let problem = Diagnostic::new(Root::Context, copy_steps(&INPUTS), error);
                 (completed, 0, vec![problem])
             }
             Ok(added) => {

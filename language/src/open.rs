@@ -115,13 +115,13 @@ impl OpenPlace {
 
     /// Returns the part of the hash beside the string itself: its tags. It is equal for places that are filled in
     /// alike.
-    fn hashed(&self) -> Vec<Value> {
+    fn to_hash_form(&self) -> Vec<Value> {
         let pointer = self.pointer();
         if let Some(json) = &self.json {
-            return vec![json!([pointer, hashed(&json.open)])];
+            return vec![json!([pointer, to_hash_form(&json.open)])];
         }
         let tags = self.tags.iter().map(|tag| {
-            let text = tag::written(&tag.path);
+            let text = tag::format_open_tag(&tag.path);
             if tag.alone {
                 json!([pointer, text])
             } else {
@@ -222,8 +222,8 @@ impl RunFacts<'_> {
 
 /// Returns the places in their hashed form, in document order.
 #[must_use]
-pub fn hashed(open: &[OpenPlace]) -> Value {
-    open.iter().flat_map(OpenPlace::hashed).collect()
+pub fn to_hash_form(open: &[OpenPlace]) -> Value {
+    open.iter().flat_map(OpenPlace::to_hash_form).collect()
 }
 
 /// Fills in the open places of a document, each once. Fails with every tag that has no value.

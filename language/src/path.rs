@@ -104,7 +104,7 @@ impl Path {
     }
 
     /// Returns the path without its optional parts.
-    pub(crate) fn opened(&self) -> &str {
+    pub(crate) fn strip_optional(&self) -> &str {
         opened(&self.raw)
     }
 
@@ -158,15 +158,15 @@ impl Path {
         let results = evaluate::evaluate(&self.nodes, root, absent, work)?;
         match results.as_slice() {
             [value] => Ok(value),
-            [] => Err(PathError::Missing(shown(&self.raw).into_owned())),
-            _ => Err(PathError::TooMany(shown(&self.raw).into_owned())),
+            [] => Err(PathError::Missing(shorten(&self.raw).into_owned())),
+            _ => Err(PathError::TooMany(shorten(&self.raw).into_owned())),
         }
     }
 }
 
 /// Cuts a user's text for an error message, so that it does not hide the problem.
 #[must_use]
-pub fn shown(text: &str) -> Cow<'_, str> {
+pub fn shorten(text: &str) -> Cow<'_, str> {
     const LIMIT: usize = 200;
     if text.len() <= LIMIT {
         return Cow::Borrowed(text);

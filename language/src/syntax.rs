@@ -48,7 +48,7 @@ pub struct UnclosedTag {
 /// Returns the tags of a text that begin like valid ones, but lack their end, from left to right.
 #[must_use]
 pub fn unclosed_tags(text: &str) -> Vec<UnclosedTag> {
-    let starts = tag::unclosed(text);
+    let starts = tag::find_unclosed(text);
     let ends = starts.iter().skip(1).copied().chain([text.len()]);
     let found = starts.iter().zip(ends).map(|(&start, end)| {
         let from = start + tag::START.len();
@@ -193,7 +193,7 @@ pub fn below<'a>(steps: &'a [PathStep], keys: &[&str]) -> Option<&'a [PathStep]>
 /// Escapes a name for a path: `\` before each dot, and before every other character that would end it. Existing
 /// escapes stay unchanged.
 #[must_use]
-pub(crate) fn escaped(name: &str) -> String {
+pub(crate) fn escape_name(name: &str) -> String {
     let mut written = String::with_capacity(name.len());
     let mut characters = name.chars();
     while let Some(c) = characters.next() {
@@ -245,7 +245,7 @@ fn without_brackets(path: &str) -> Option<EscapedDots> {
         if !written.ends_with('.') {
             written.push('.');
         }
-        written.push_str(&escaped(path.get(name.clone())?));
+        written.push_str(&escape_name(path.get(name.clone())?));
         done = name.end + "']".len();
     }
     written.push_str(path.get(done..)?);
@@ -278,7 +278,7 @@ fn whole_name(path: &str) -> Option<EscapedDots> {
     let steps = steps(path);
     let first = names_of_texts(&steps)?;
     let names = steps.get(first..)?.iter();
-    let names: Option<Vec<String>> = names.map(|step| step.key().map(escaped)).collect();
+    let names: Option<Vec<String>> = names.map(|step| step.key().map(escape_name)).collect();
     let names = names?;
     let (from, end) = (steps.get(first)?.span.start, steps.last()?.span.end);
     // Only the dots are between them.

@@ -16,15 +16,15 @@ use serde_json::Value;
 use crate::{
     diagnostic::{Diagnostic, DiagnosticKind, Root, Segment},
     json_text,
-    path::{Path, shown},
+    path::{Path, shorten},
     readable,
     tag_error::{OpenTagError, TagError},
 };
 
 pub use alike::in_short;
 pub use room::RenderRoom;
-pub(crate) use split::{Raw, START, only_tag, split, written};
-pub use split::{Tag, has_tag, left_alone, unclosed};
+pub(crate) use split::{Raw, START, format_open_tag, only_tag, split};
+pub use split::{Tag, find_unclosed, has_tag, left_alone};
 
 /// A compiled string of a template.
 #[derive(Clone, Debug)]
@@ -70,16 +70,16 @@ pub struct BadTag {
 impl BadTag {
     /// Creates the problem of a tag in a longer text.
     pub(crate) fn in_text(tag: &str, error: TagError) -> Self {
-        Self::of(tag, DiagnosticKind::InText(error))
+        Self::new(tag, DiagnosticKind::InText(error))
     }
 
     /// Creates the problem of a tag that is the whole string.
     pub(crate) fn whole(tag: &str, error: TagError) -> Self {
-        let text = written(tag);
-        Self::of(tag, DiagnosticKind::WholeValue { text, error })
+        let text = format_open_tag(tag);
+        Self::new(tag, DiagnosticKind::WholeValue { text, error })
     }
 
-    fn of(tag: &str, kind: DiagnosticKind) -> Self {
+    fn new(tag: &str, kind: DiagnosticKind) -> Self {
         let tag = tag.to_owned();
         Self { tag, kind }
     }
@@ -119,9 +119,12 @@ impl Leaf {
                 Ok((tag, true)) => (Self::Open(tag), Vec::new()),
                 Ok((tag, false)) => (Self::value(tag, text), Vec::new()),
                 Err(error) => {
-                    let text = shown(text).into_owned();
+                    let text = shorten(text).into_owned();
                     let kind = DiagnosticKind::WholeValue { text, error };
-                    (Self::Mixed(Vec::new()), vec![BadTag::of(&shown(raw), kind)])
+                    (
+                        Self::Mixed(Vec::new()),
+                        vec![BadTag::new(&shorten(raw), kind)],
+                    )
                 }
             };
         }
@@ -132,7 +135,7 @@ impl Leaf {
                 Raw::Tag(raw) => match parse_as(raw, is_open) {
                     Ok((path, true)) => pieces.0.push(Piece::Open(path)),
                     Ok((path, false)) => pieces.push_tag(path),
-                    Err(error) => errors.push(BadTag::in_text(&shown(raw), error)),
+                    Err(error) => errors.push(BadTag::in_text(&shorten(raw), error)),
                 },
             }
         }
@@ -177,7 +180,7 @@ impl Leaf {
                 Err(error) => {
                     let text = text.clone();
                     let kind = DiagnosticKind::WholeValue { text, error };
-                    Err(vec![BadTag::of(tag.raw(), kind)])
+                    Err(vec![BadTag::new(tag.raw(), kind)])
                 }
             },
             Self::Open(path) => {
@@ -208,7 +211,7 @@ fn mix<'a>(pieces: &'a [Piece], find: Find<'a, '_>) -> Result<Replaced, Vec<BadT
             Ok(Value::String(text)) => out.push_str(text),
             Ok(Value::Null) => {
                 let kind = DiagnosticKind::NullInText(tag.raw().to_owned());
-                errors.push(BadTag::of(tag.raw(), kind));
+                errors.push(BadTag::new(tag.raw(), kind));
             }
             Ok(other) => out.push_str(&json_text::json(other, json_text::float)),
             Err(error) => {
@@ -230,9 +233,9 @@ fn mix<'a>(pieces: &'a [Piece], find: Find<'a, '_>) -> Result<Replaced, Vec<BadT
 /// Appends an open tag to a text.
 fn keep(path: &Path, out: &mut String, alone: bool) -> Tag {
     let start = out.len();
-    out.push_str(&written(path.opened()));
+    out.push_str(&format_open_tag(path.strip_optional()));
     Tag {
-        path: path.opened().to_owned(),
+        path: path.strip_optional().to_owned(),
         span: start..out.len(),
         alone,
     }

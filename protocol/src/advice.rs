@@ -10,7 +10,7 @@ use cartouche_engines::{remedy, remedy_at_work};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::{
-    ledger::explanation::{PODS_GONE, failed},
+    ledger::explanation::{PODS_GONE, format_failure},
     messages::format::Told,
     status::{is_at_work, said_of_run},
 };
@@ -31,7 +31,7 @@ const STOPPED: &str = "to run it again: `cartouche rerun`; a change starts a run
 #[must_use]
 pub fn advice<'a>(status: &RunnableStatus, blocking: &'a Condition) -> Option<Cow<'a, str>> {
     if blocking.type_ == RUN_TEMPLATE_READY {
-        let told = Told::of(&blocking.message);
+        let told = Told::parse(&blocking.message);
         let unsaid = "correct what the message names, in the Runnable or in its template";
         return Some(told.to_do.unwrap_or(unsaid).into());
     }
@@ -71,7 +71,7 @@ fn of_failure(status: &RunnableStatus, said: &str) -> &'static str {
         Some(StopReason::TimedOut) => return RAISE_TIMEOUT,
         _ => {}
     }
-    let is_late = |kind: &str| said.starts_with(&failed(kind, "DeadlineExceeded"));
+    let is_late = |kind: &str| said.starts_with(&format_failure(kind, "DeadlineExceeded"));
     if run.is_some_and(|run| is_late(&run.kind)) {
         return GIVE_TIME;
     }

@@ -117,7 +117,7 @@ pub enum Waiting {
 /// Returns the next step.
 #[must_use]
 pub fn decide(facts: &Facts) -> Step {
-    unless_put_back(facts, retry::scheduled(facts, decided(facts)))
+    unless_put_back(facts, retry::with_schedule(facts, decided(facts)))
 }
 
 /// Returns the next step for the runs that exist while something else is stuck. Their results and
@@ -127,7 +127,7 @@ pub fn decide(facts: &Facts) -> Step {
 pub fn decide_without_rendering(facts: &Facts) -> Step {
     unless_put_back(
         facts,
-        retry::scheduled(facts, decided_without_rendering(facts)),
+        retry::with_schedule(facts, decided_without_rendering(facts)),
     )
 }
 
@@ -201,9 +201,9 @@ fn decided(facts: &Facts) -> Step {
         Due::Pending(_) => pending::pending(facts, rendering, current),
         Due::Nothing(_) => match current_run::current_run(facts, Some(rendering), current) {
             Step::Settled => moved_on(facts, rendering)
-                .or_else(|| retry::retried(facts, rendering, current))
-                .or_else(|| profile::refreshed(facts, rendering))
-                .unwrap_or_else(|| stop::stopped(facts)),
+                .or_else(|| retry::next_attempt(facts, rendering, current))
+                .or_else(|| profile::refresh(facts, rendering))
+                .unwrap_or_else(|| stop::next_step(facts)),
             step => step,
         },
     }
@@ -224,13 +224,13 @@ fn looked_after(facts: &Facts) -> Step {
             current_run::current_run(facts, None, current)
         }
         Some(current) => pending::went_withdrawn(facts, current)
-            .or_else(|| pending::landed(facts, current))
+            .or_else(|| pending::read_unconfirmed(facts, current))
             .or_else(|| pending::known_made(facts))
-            .unwrap_or_else(|| superseded::superseded(facts)),
+            .unwrap_or_else(|| superseded::record_results(facts)),
         None => return Step::Settled,
     };
     match step {
-        Step::Settled => stop::stopped(facts),
+        Step::Settled => stop::next_step(facts),
         step => step,
     }
 }
@@ -240,7 +240,7 @@ fn looked_after(facts: &Facts) -> Step {
 fn moved_on(facts: &Facts, rendering: &Rendering) -> Option<Step> {
     let (ledger, sources) = (&facts.ledger, facts.dependencies.traced.as_ref()?);
     let hashes = rendering.document.hashes();
-    if !Provenance::of(ledger).moves_on(ledger, hashes, sources) {
+    if !Provenance::from_ledger(ledger).moves_on(ledger, hashes, sources) {
         return None;
     }
     Some(if rendering.consistent {
@@ -262,7 +262,7 @@ fn supersede(facts: &Facts, rendering: &Rendering) -> Step {
         .as_ref()
         .filter(|current| current.phase != RunPhase::Created && may_land(current, facts.now))
     {
-        let name = RunName::of(current);
+        let name = RunName::from_current(current);
         fate = match facts.reads.get(&name) {
             // The gate knows when it is to be read.
             None if overlap::is_asked(facts) && may_come(current) => Fate::Known,
@@ -282,7 +282,7 @@ fn supersede(facts: &Facts, rendering: &Rendering) -> Step {
     let ended = current.and_then(|current| current_run::deleted_unfinished(facts, current));
     let message = match &ended {
         Some(_) => current_run::DELETED_UNFINISHED,
-        None => &overlap::explained(facts).unwrap_or_else(|| last_message(facts)),
+        None => &overlap::explain_outcome(facts).unwrap_or_else(|| last_message(facts)),
     };
     let next = Next {
         beginning: Beginning::Run,
@@ -329,7 +329,7 @@ fn intend(facts: &Facts, rendering: &Rendering, mut ledger: Ledger, next: &Next<
     if ledger.history.len() > MAX_HISTORY {
         return Step::Stuck(crowded());
     }
-    if let Err(step) = room::left(facts, &ledger) {
+    if let Err(step) = room::check_room(facts, &ledger) {
         return step;
     }
     Step::Write(Box::new(ledger), Change::Intent)
@@ -337,7 +337,7 @@ fn intend(facts: &Facts, rendering: &Rendering, mut ledger: Ledger, next: &Next<
 
 /// Unfinished runs never leave the history, and the API server would refuse a longer one.
 fn crowded() -> ReconcileError {
-    ReconcileError::caused(
+    ReconcileError::from_diagnosis(
         Category::UnknownError,
         Requeue::Backoff,
         Diagnosis::Crowded(MAX_HISTORY),
@@ -353,7 +353,7 @@ fn last_message(facts: &Facts) -> String {
 }
 
 fn other_controller() -> ReconcileError {
-    ReconcileError::caused(
+    ReconcileError::from_diagnosis(
         Category::OtherController,
         Requeue::OnChange,
         Diagnosis::OtherController(CREATES_SETTLE_IN.as_secs()),

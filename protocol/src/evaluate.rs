@@ -42,7 +42,7 @@ pub fn fetched_run(
     history: &[HistoryEntry],
     object: &Value,
 ) -> Option<FetchedRun> {
-    let run = RunIdentity::of(object)?;
+    let run = RunIdentity::from_object(object)?;
     let by = judge(Some(compiled), history, &run);
     let (health, outputs, rules_hash) = judged(Some(compiled), by, object);
     let by = by.and_then(|compiled| compiled.template.as_ref().ok());
@@ -54,7 +54,7 @@ pub fn fetched_run(
             .unwrap_or_default(),
         failure: by.and_then(|template| failure(template, &health, object)),
         run,
-        pods_tell: PodsTell::of(object, &health),
+        pods_tell: PodsTell::choose(object, &health),
         pods_said: PodsSaid::Nothing,
         controller: controller(object),
         stopped: stopped(object),
@@ -70,7 +70,7 @@ pub fn fetched_run(
 
 fn stopped(object: &Value) -> Option<Cancellation> {
     let annotations = object.pointer("/metadata/annotations")?;
-    Cancellation::of(annotations.get(CANCEL_REQUEST_ANNOTATION)?.as_str()?)
+    Cancellation::parse(annotations.get(CANCEL_REQUEST_ANNOTATION)?.as_str()?)
 }
 
 /// Returns true if the object itself says that it was asked to stop, by a person or in the form of its kind.
@@ -169,7 +169,7 @@ fn outputs_of_job(template: &Template, job: &mut Value, pods: EndedPods) -> Outp
 
 /// Returns a run as a watch may keep it; without the template it is judged by its kind.
 #[must_use]
-pub fn digested(
+pub fn digest_run(
     compiled: Option<&Compiled>,
     history: &[HistoryEntry],
     run: RunIdentity,
@@ -181,11 +181,11 @@ pub fn digested(
     CachedRun {
         run,
         deleted,
-        pods_tell: PodsTell::of(object, &health),
+        pods_tell: PodsTell::choose(object, &health),
         asked: asked(object),
         standing: standing(object),
         health,
-        outputs: OutputsDigest::of(&outputs),
+        outputs: OutputsDigest::from_read(&outputs),
         rules_hash,
         version: version(object),
     }
@@ -244,7 +244,7 @@ fn judged(
 fn by_kind_discreetly(compiled: &Compiled, object: &Value) -> Health {
     let health = by_kind(object);
     match &compiled.template {
-        Ok(template) => template.discreet(health, object),
+        Ok(template) => template.hide_sensitive(health, object),
         Err(_) if compiled.has_sensitive_outputs => health.wordless(),
         Err(_) => health,
     }
@@ -254,7 +254,7 @@ fn by_kind_discreetly(compiled: &Compiled, object: &Value) -> Health {
 fn by_kind(object: &Value) -> Health {
     let health = built_in_health(object);
     Health {
-        message: bounded(health.message),
+        message: truncate(health.message),
         ..health
     }
 }
@@ -265,7 +265,7 @@ fn by_kind(object: &Value) -> Health {
 pub fn by_template(template: &Template, object: &Value) -> (Health, OutputsRead) {
     let mut health = template.health(object);
     // An engine's message has any length.
-    health.message = bounded(health.message);
+    health.message = truncate(health.message);
     let outputs = match health.verdict {
         Verdict::Succeeded if template.is_dry_run(object) => OutputsRead::None,
         Verdict::Succeeded if template.reads_termination_message() && is_job(object) => {

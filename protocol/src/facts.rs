@@ -28,7 +28,9 @@ use k8s_openapi::jiff::Timestamp;
 
 use crate::{
     category::Category,
-    ledger::{Asked, BreakerLimits, CachedRun, FetchedRun, Ledger, RunIdentity, RunName, past},
+    ledger::{
+        Asked, BreakerLimits, CachedRun, FetchedRun, Ledger, RunIdentity, RunName, to_history,
+    },
     messages::reconcile_error::{ReconcileError, Requeue},
     policy::Policy,
     profiles::Profiles,
@@ -37,7 +39,7 @@ use crate::{
 pub use dependencies::Dependencies;
 pub use dry_run::DryRun;
 pub use hindrance::Hindrance;
-pub use made::{Chosen, Unknown, approvable, chosen, held, made_with, subject};
+pub use made::{Chosen, Unknown, approvable, choose_profile, explain_hold, made_with, subject};
 pub use permitted::Permitted;
 pub use remembered::Remembered;
 pub use rendering::Rendering;
@@ -250,11 +252,11 @@ impl Facts {
     ) -> Self {
         let not_rendered =
             ReconcileError::new(Category::UnknownError, Requeue::Backoff, "not rendered yet");
-        let sinks = Box::new(Sinks::of(&stored));
+        let sinks = Box::new(Sinks::from_status(&stored));
         Self {
             now: None,
             runnable,
-            ledger: Ledger::of(&stored),
+            ledger: Ledger::from_status(&stored),
             stored,
             policy: Policy::default(),
             policy_from: PolicyFrom::Nowhere,
@@ -312,7 +314,7 @@ impl Facts {
                 history
                     .iter()
                     .cloned()
-                    .chain([past(current.clone(), None)])
+                    .chain([to_history(current.clone(), None)])
                     .collect(),
             ),
             None => Cow::Borrowed(history),

@@ -33,14 +33,14 @@ pub(crate) use age::remaining;
 pub use age::{CREATES_SETTLE_IN, MINIMUM_AGE, old_enough};
 pub(crate) use breaker::SLOW_INTERVAL;
 pub use breaker::{BreakerLimits, Cause, Pace};
-pub use cached_run::{CachedRun, OutputsDigest, digest, doubted};
+pub use cached_run::{CachedRun, OutputsDigest, digest, keep_certain};
 pub use change::Change;
 pub(crate) use due::ANOTHER;
 pub use due::{Due, is_of_another_document};
 pub use intent::{Fate, Intent};
 pub use rebuild::{ListedRun, UNKNOWN_HASH, rebuild};
-pub(crate) use record::past;
 pub use record::result_of_gone;
+pub(crate) use record::to_history;
 pub(crate) use run::LANDED_BY;
 pub use run::{FetchedRun, OutputsRead, PodsSaid, RunIdentity, RunProfile, result_of};
 pub use run_name::RunName;
@@ -81,7 +81,7 @@ pub struct Ledger {
 impl Ledger {
     /// Returns the ledger in a status.
     #[must_use]
-    pub fn of(status: &RunnableStatus) -> Self {
+    pub fn from_status(status: &RunnableStatus) -> Self {
         Self {
             current: status.current_run.clone(),
             answered_token: status.answered_token.clone(),
@@ -178,7 +178,7 @@ impl Ledger {
 
     /// REFRESH: sets another profile for the runs that follow, on a request to choose again.
     #[must_use]
-    pub fn pinned(mut self, profile: Option<PinnedProfile>) -> Self {
+    pub fn with_profile(mut self, profile: Option<PinnedProfile>) -> Self {
         self.profile = profile.map(Box::new);
         self
     }
@@ -200,7 +200,7 @@ impl Ledger {
         let mut entry = HistoryEntry {
             intent_at,
             message: short_message(message),
-            ..past(current, at)
+            ..to_history(current, at)
         };
         match fate {
             Fate::Found(run) => {

@@ -46,7 +46,7 @@ impl Writer {
 impl Writers {
     /// Parses `managedFields`.
     #[must_use]
-    pub fn of(managed_fields: &Value) -> Self {
+    pub fn from_managed_fields(managed_fields: &Value) -> Self {
         Self::among(Vec::deserialize(managed_fields))
     }
 
@@ -60,7 +60,7 @@ impl Writers {
     /// Returns the same in the form of the API server, shortened to what this module reads, or
     /// `None` if the flag is false.
     #[must_use]
-    pub fn shortened(self) -> Option<Value> {
+    pub fn shorten(self) -> Option<Value> {
         let label = format!("f:{RUNNABLE_NAME_LABEL}");
         let owns = json!({ "f:metadata": { "f:labels": { label: {} } }, "f:status": {} });
         self.made_with_status.then(|| json!([{ "fieldsV1": owns }]))
@@ -82,7 +82,7 @@ impl<'de> Deserialize<'de> for Writers {
 
 impl Serialize for Writers {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.shortened().serialize(serializer)
+        self.shorten().serialize(serializer)
     }
 }
 
@@ -116,22 +116,22 @@ mod tests {
             json!([{ "fieldsV1": 7 }]),
         ] {
             assert!(
-                read(&odd).is_plain() && Writers::of(&odd).is_plain(),
+                read(&odd).is_plain() && Writers::from_managed_fields(&odd).is_plain(),
                 "{odd}"
             );
         }
         // The shortened form reads the same.
         let metadata =
             |writers| json!({ "metadata": { "name": "a", "uid": "b", "managedFields": writers } });
-        let kept = RunIdentity::of(&metadata(forged.shortened())).unwrap();
+        let kept = RunIdentity::from_object(&metadata(forged.shorten())).unwrap();
         assert!(kept.made_with_status);
         assert!(
-            RunIdentity::of(&metadata(Some(json!([whole]))))
+            RunIdentity::from_object(&metadata(Some(json!([whole]))))
                 .unwrap()
                 .made_with_status
         );
         assert!(
-            !RunIdentity::of(&metadata(Some(json!([maker, engine]))))
+            !RunIdentity::from_object(&metadata(Some(json!([maker, engine]))))
                 .unwrap()
                 .made_with_status
         );

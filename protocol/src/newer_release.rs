@@ -66,14 +66,14 @@ fn of_fields(object: impl Fn() -> String, unknown: &[String]) -> Result<(), Reco
 }
 
 fn newer(diagnosis: Diagnosis) -> ReconcileError {
-    ReconcileError::caused(Category::NewerRelease, Requeue::OnChange, diagnosis, None)
+    ReconcileError::from_diagnosis(Category::NewerRelease, Requeue::OnChange, diagnosis, None)
 }
 
 /// Returns the error for definitions that are older than this release: no run is made.
 #[must_use]
-pub fn outdated(why: &str, to_do: &str, requeue: Requeue) -> ReconcileError {
+pub fn outdated_error(why: &str, to_do: &str, requeue: Requeue) -> ReconcileError {
     let diagnosis = Diagnosis::DefinitionsOutdated(why.to_owned(), to_do.to_owned());
-    ReconcileError::caused(Category::DefinitionsOutdated, requeue, diagnosis, None)
+    ReconcileError::from_diagnosis(Category::DefinitionsOutdated, requeue, diagnosis, None)
 }
 
 #[cfg(test)]

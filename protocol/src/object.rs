@@ -154,7 +154,7 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
             let position = match (self.position, key.as_str()) {
                 (Position::Metadata, "managedFields") => {
                     let writers = fields.next_value::<Writers>()?;
-                    object.extend(writers.shortened().map(|writers| (key, writers)));
+                    object.extend(writers.shorten().map(|writers| (key, writers)));
                     continue;
                 }
                 (Position::Object, "metadata") => Position::Metadata,

@@ -97,7 +97,7 @@ impl Change {
     pub fn of_conditions(stored: &[Condition], next: &[Condition]) -> Self {
         let news = if stored == next {
             News::Nothing
-        } else if shown(stored).eq(shown(next)) {
+        } else if strip_messages(stored).eq(strip_messages(next)) {
             News::Words
         } else {
             News::Conditions
@@ -139,7 +139,7 @@ fn news_of_runnable(stored: &RunnableStatus, next: &RunnableStatus) -> News {
     // The source that a run waits for, and its failure, may change with each step of the sources.
     let is_held = is_of_dependencies(stored) && is_of_dependencies(next);
     let conditions = |status: &RunnableStatus| {
-        let all = shown(&status.conditions);
+        let all = strip_messages(&status.conditions);
         let kept = all.filter(|it| !is_held || it.0 == STAMPED_OBJECT_CONDITION);
         kept.map(|(name, status, reason, generation)| {
             (
@@ -172,7 +172,9 @@ fn is_of_dependencies(status: &RunnableStatus) -> bool {
 }
 
 /// Conditions without messages. Watches may fail for one process only.
-fn shown(conditions: &[Condition]) -> impl Iterator<Item = (&str, &str, &str, Option<i64>)> {
+fn strip_messages(
+    conditions: &[Condition],
+) -> impl Iterator<Item = (&str, &str, &str, Option<i64>)> {
     let all = conditions.iter();
     all.filter(|it| it.type_ != WATCH_UNAVAILABLE).map(|it| {
         let (name, status, reason) = (&*it.type_, &*it.status, &*it.reason);
@@ -282,11 +284,11 @@ impl StatusPace {
     /// them differently. All else is written meanwhile.
     #[must_use]
     pub fn holds_sinks(&self, change: &Change, now: Duration) -> Option<Duration> {
-        self.sinks.left(change.sinks?, now)
+        self.sinks.time_left(change.sinks?, now)
     }
 
     /// Records that this change was written.
-    pub fn wrote(&mut self, change: &Change, now: Duration) {
+    pub fn record_write(&mut self, change: &Change, now: Duration) {
         self.repeats = if self.is_again(change) {
             self.repeats.saturating_add(1)
         } else {
@@ -300,7 +302,7 @@ impl StatusPace {
             News::Nothing | News::Sinks => {}
         }
         if let Some(sinks) = change.sinks {
-            self.sinks.wrote(sinks, now);
+            self.sinks.record_write(sinks, now);
         }
         self.waits_at = change.waits.map(|waits| (waits, now)).or(self.waits_at);
         self.told = Some((change.after, now));
@@ -359,7 +361,7 @@ pub struct ContestedPace {
 impl ContestedPace {
     /// Returns the time until this may be written, if it equals the last write and that is recent.
     #[must_use]
-    pub fn left(&self, what: u64, now: Duration) -> Option<Duration> {
+    pub fn time_left(&self, what: u64, now: Duration) -> Option<Duration> {
         let (_, at, times) = self.last.filter(|(last, ..)| *last == what)?;
         let pause = if times == 0 {
             OTHERS_STAND
@@ -376,7 +378,7 @@ impl ContestedPace {
     }
 
     /// Records a write.
-    pub fn wrote(&mut self, what: u64, now: Duration) {
+    pub fn record_write(&mut self, what: u64, now: Duration) {
         let is_recent = |at: Duration| at + 2 * REPEATED_AFTER > now;
         let again = self
             .last

@@ -168,7 +168,7 @@ pub fn of_selector(runnable: &str, selector: &Selector) -> Need {
 pub fn of_sources(own: &str, runnable: &str, sources: &[InputSource]) -> Vec<Need> {
     // By kind, namespace, and whether they are named: labels are looked for among all.
     let mut by_kind: BTreeMap<(Target, Option<String>, bool), BTreeSet<String>> = BTreeMap::new();
-    for object in sources.iter().filter_map(SourceObject::of) {
+    for object in sources.iter().filter_map(SourceObject::from_source) {
         let (version, kind) = object.type_meta();
         let target = Target::Kind(version.to_owned(), kind.to_owned());
         let is_named = object.labels().is_none();

@@ -14,7 +14,7 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::{
     ledger::Ledger,
-    messages::{diagnosis::Fault, format::within},
+    messages::{diagnosis::Fault, format::truncate_to},
 };
 pub use retry::RetryPolicy;
 
@@ -112,10 +112,10 @@ impl Policy {
     ///
     /// # Errors
     /// Returns everything that cannot be used, by its path. The API server accepts it.
-    pub fn of(runnable: &Asks, template: &Asks) -> Result<Self, Vec<Fault>> {
+    pub fn merge(runnable: &Asks, template: &Asks) -> Result<Self, Vec<Fault>> {
         let mut faults = Vec::new();
         let policy = Self {
-            retry: retry::merged(
+            retry: retry::merge(
                 runnable.retry.as_ref(),
                 template.retry.as_ref(),
                 &mut faults,
@@ -133,7 +133,7 @@ impl Policy {
     #[must_use]
     pub fn as_far_as_usable(runnable: &Asks, template: &Asks) -> Self {
         let mut faults = Vec::new();
-        let retry = retry::merged(
+        let retry = retry::merge(
             runnable.retry.as_ref(),
             template.retry.as_ref(),
             &mut faults,
@@ -159,9 +159,9 @@ impl Policy {
                 .concurrency
                 .or(runnable.concurrency)
                 .unwrap_or_default(),
-            approval: ApprovalPolicy::merged(runnable.approval, template.approval),
+            approval: ApprovalPolicy::merge(runnable.approval, template.approval),
             debounce: pauses.into_iter().flatten().max(),
-            stop: stop::given(template.stop.as_ref(), faults),
+            stop: stop::parse(template.stop.as_ref(), faults),
         }
     }
 
@@ -221,7 +221,7 @@ fn span(field: &str, text: &str, faults: &mut Vec<Fault>) -> Option<SignedDurati
     if span.is_none() {
         let wanted =
             format!("a duration from {SHORTEST_DURATION} to {LONGEST_DURATION}, such as 30s or 5m");
-        let given = within(text.to_owned(), MOST_SHOWN);
+        let given = truncate_to(text.to_owned(), MOST_SHOWN);
         faults.push(not_usable(field, &format!("{given:?}"), &wanted));
     }
     span

@@ -157,7 +157,7 @@ impl ProcessState {
     /// for later. A run of any other entry, which another controller has written meanwhile, is dropped.
     fn made_before(&mut self, status: &RunnableStatus) -> Option<CreateOutcome> {
         self.unconfirmed
-            .take_if(|made| !Ledger::of(status).awaits(&made.run));
+            .take_if(|made| !Ledger::from_status(status).awaits(&made.run));
         self.unconfirmed.clone().map(CreateOutcome::MadeBefore)
     }
 
@@ -168,7 +168,7 @@ impl ProcessState {
     }
 
     /// Returns true if the cached version is older than our latest write, and remembers that.
-    pub fn is_behind(&mut self, cached: Option<&str>) -> bool {
+    pub fn check_cached_version(&mut self, cached: Option<&str>) -> bool {
         let cached = cached.and_then(|version| version.parse::<u64>().ok());
         self.waits_for_cache = cached
             .zip(self.written)
@@ -178,7 +178,7 @@ impl ProcessState {
 
     /// Returns true if this event is our own latest write coming back. The reconciliation that wrote it has
     /// continued from there, so it is no news, unless another reconciliation waits for it.
-    pub fn is_echo(&mut self, resource_version: &str) -> bool {
+    pub fn consume_echo(&mut self, resource_version: &str) -> bool {
         self.is_own_latest(resource_version) && !std::mem::take(&mut self.waits_for_cache)
     }
 
@@ -190,7 +190,7 @@ impl ProcessState {
 
     /// Returns true if a watch shows no more of a run than the answer to its create did, and forgets that
     /// answer.
-    pub fn is_as_made(&mut self, seen: &CachedRun) -> bool {
+    pub fn consume_create_echo(&mut self, seen: &CachedRun) -> bool {
         let same = self.made.as_ref() == Some(seen);
         self.made.take_if(|made| made.run.uid == seen.run.uid);
         same
@@ -218,7 +218,7 @@ impl ProcessState {
 
     /// Records that every existing run was compared with this ledger: none is ahead that it does not have
     /// now.
-    pub fn compared(&mut self, ledger: &Ledger) {
+    pub fn record_comparison(&mut self, ledger: &Ledger) {
         let current = ledger.current.as_ref();
         self.reached_sequence = current.map_or(0, |current| current.sequence);
     }
@@ -283,7 +283,7 @@ impl ProcessState {
     /// Returns the run that was made and that no watch has shown yet, and the time left before it is looked
     /// for.
     #[must_use]
-    pub fn unobserved(&self, now: Duration) -> Option<(&str, Duration)> {
+    pub fn find_unobserved(&self, now: Duration) -> Option<(&str, Duration)> {
         let (uid, since) = self.unobserved_run.as_ref()?;
         let left = (*since + UNOBSERVED_FOR).saturating_sub(now);
         (!left.is_zero()).then_some((uid.as_str(), left))
@@ -295,7 +295,7 @@ impl ProcessState {
         let Some(current) = &ledger.current else {
             return;
         };
-        let is_over = self.unobserved(now).is_none();
+        let is_over = self.find_unobserved(now).is_none();
         self.unobserved_run
             .take_if(|(uid, _)| is_over || current.uid.as_ref() != Some(uid) || is_seen(uid));
         let running = current.uid.as_deref().filter(|_| current.result.is_none());

@@ -43,7 +43,7 @@ pub fn key(source: &InputSource) -> &str {
 /// labels find, and shows that an object is cluster-scoped.
 #[must_use]
 pub fn source_key(namespace: &str, source: &InputSource) -> Option<SourceKey> {
-    let object = SourceObject::of(source)?;
+    let object = SourceObject::from_source(source)?;
     Some(object.source_key(namespace, traced_by(source)))
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn revision_path(source: &InputSource) -> Option<&str> {
 pub fn runnables(namespace: &str, sources: &[InputSource]) -> BTreeMap<SourceKey, WaitFor> {
     let mut all = BTreeMap::new();
     for source in sources {
-        let object = SourceObject::of(source);
+        let object = SourceObject::from_source(source);
         let Some(object) = object.filter(|it| it.is_runnable() && !it.name.is_empty()) else {
             continue;
         };
@@ -80,6 +80,6 @@ pub fn runnables(namespace: &str, sources: &[InputSource]) -> BTreeMap<SourceKey
 /// references name them and outputs of Runnables may be written to them.
 #[must_use]
 pub fn sinks(namespace: &str, sources: &[InputSource]) -> BTreeSet<SourceKey> {
-    let objects = sources.iter().filter_map(SourceObject::of);
+    let objects = sources.iter().filter_map(SourceObject::from_source);
     objects.filter_map(|it| it.as_sink(namespace)).collect()
 }

@@ -10,7 +10,7 @@ const MOST: usize = 1024;
 
 /// Returns the re-run request on a Runnable, or `None` if there is none.
 #[must_use]
-pub fn requested(runnable: &Runnable) -> Option<String> {
+pub fn find_request(runnable: &Runnable) -> Option<String> {
     request(runnable, RERUN_TOKEN_ANNOTATION)
 }
 
@@ -27,12 +27,12 @@ pub fn retry_now(runnable: &Runnable) -> Option<String> {
 pub fn request(runnable: &Runnable, annotation: &str) -> Option<String> {
     let annotations = runnable.metadata.annotations.as_ref()?;
     let token = annotations.get(annotation)?;
-    (!token.is_empty()).then(|| bounded(token))
+    (!token.is_empty()).then(|| bound_token(token))
 }
 
 /// Returns the request itself, or its hash if it is very long, so that the status keeps its size.
 #[must_use]
-pub fn bounded(token: &str) -> String {
+pub fn bound_token(token: &str) -> String {
     if token.len() <= MOST {
         return token.to_owned();
     }
@@ -46,15 +46,15 @@ pub fn bounded(token: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST, bounded};
+    use super::{MOST, bound_token};
 
     #[test]
     fn a_request_of_a_sane_size_is_kept_to_the_letter_and_a_longer_one_by_its_hash() {
         let sane = "é".repeat(MOST / 2);
-        assert_eq!(bounded(&sane), sane);
+        assert_eq!(bound_token(&sane), sane);
         let (long, other) = ("a".repeat(100_000), "a".repeat(100_001));
-        assert_eq!(bounded(&long).len(), "sha256:".len() + 64);
-        assert_eq!(bounded(&long), bounded(&long));
-        assert_ne!(bounded(&long), bounded(&other));
+        assert_eq!(bound_token(&long).len(), "sha256:".len() + 64);
+        assert_eq!(bound_token(&long), bound_token(&long));
+        assert_ne!(bound_token(&long), bound_token(&other));
     }
 }

@@ -60,7 +60,7 @@ pub fn retention(
 /// watch yet, whose first list can be older than the ledger: an entry forgotten here would never be
 /// deleted.
 #[must_use]
-pub fn trimmed(
+pub fn trim_history(
     ledger: Ledger,
     policy: RetentionPolicy,
     now: Option<Timestamp>,

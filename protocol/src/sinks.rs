@@ -23,8 +23,8 @@ use crate::{
     references::{SourceKind, SourceObject},
     trace::SourceKey,
 };
-pub use content::{Content, Given, declared, faults, key_of, sensitive_in};
-pub use object::{FoundSink, created, replaced};
+pub use content::{Content, Given, faults, key_of, list_outputs, sensitive_in};
+pub use object::{FoundSink, build_object, build_replacement};
 pub use problem::{SinkProblem, error, unplaced};
 
 /// Hexadecimal digits of the revision of a sensitive value: enough to compare two values, and too
@@ -49,7 +49,7 @@ pub struct Sinks {
 impl Sinks {
     /// Returns the last reported state. It stays until the sinks are looked at again.
     #[must_use]
-    pub fn of(stored: &RunnableStatus) -> Self {
+    pub fn from_status(stored: &RunnableStatus) -> Self {
         let failed = Category::OutputSinkFailed.as_str();
         let told = find(stored, RUN_TEMPLATE_READY).filter(|told| told.reason == failed);
         let is_stalled = find(stored, STALLED).is_some_and(|told| told.reason == failed);
@@ -69,7 +69,9 @@ impl Sinks {
     /// Returns the last write to this object, or `None` if there was none.
     #[must_use]
     pub fn written_to(&self, object: &SourceObject) -> Option<&SinkStatus> {
-        self.written.iter().find(|it| of_status(it) == *object)
+        self.written
+            .iter()
+            .find(|it| identify_written(it) == *object)
     }
 
     /// Returns true if the outputs of this run were written to this object, whatever has kept it
@@ -91,7 +93,7 @@ impl Sinks {
     /// Notes that these are going to be written. No sink is made before the status has that note:
     /// an unrecorded one would never be deleted.
     pub fn announce(&mut self, wanted: &[OutputSink]) {
-        for object in wanted.iter().map(of) {
+        for object in wanted.iter().map(identify) {
             if self.written_to(&object).is_none() {
                 self.note(&object, 0, true);
             }
@@ -106,8 +108,12 @@ impl Sinks {
 
     /// Returns the objects that were written, and that the Runnable does not name any more.
     #[must_use]
-    pub fn dropped(&self, wanted: &[OutputSink]) -> Vec<SinkStatus> {
-        let is_wanted = |it: &&SinkStatus| !wanted.iter().any(|sink| of(sink) == of_status(it));
+    pub fn find_unwanted(&self, wanted: &[OutputSink]) -> Vec<SinkStatus> {
+        let is_wanted = |it: &&SinkStatus| {
+            !wanted
+                .iter()
+                .any(|sink| identify(sink) == identify_written(it))
+        };
         self.written.iter().filter(is_wanted).cloned().collect()
     }
 
@@ -131,7 +137,7 @@ impl Sinks {
 
     /// Removes this object.
     pub fn forget(&mut self, object: &SourceObject) {
-        self.written.retain(|it| of_status(it) != *object);
+        self.written.retain(|it| identify_written(it) != *object);
     }
 }
 
@@ -148,14 +154,14 @@ pub fn is_written(status: &RunnableStatus, of: &SensitiveOutput) -> bool {
 
 /// Returns the object of a sink.
 #[must_use]
-pub fn of(sink: &OutputSink) -> SourceObject {
-    SourceObject::known(source_kind(sink.kind), &sink.name)
+pub fn identify(sink: &OutputSink) -> SourceObject {
+    SourceObject::in_own_namespace(source_kind(sink.kind), &sink.name)
 }
 
 /// Returns the whole objects that outputs of a Runnable in this namespace are written to.
 #[must_use]
 pub fn written_by(namespace: &str, wanted: &[OutputSink]) -> BTreeSet<SourceKey> {
-    let objects = wanted.iter().map(of);
+    let objects = wanted.iter().map(identify);
     objects.filter_map(|it| it.as_sink(namespace)).collect()
 }
 
@@ -169,16 +175,16 @@ pub fn held_by(
 ) -> BTreeSet<SourceKey> {
     let is_held = |object: &SourceObject| {
         let mut written = written.iter();
-        written.any(|it| it.sequence > 0 && !it.behind && of_status(it) == *object)
+        written.any(|it| it.sequence > 0 && !it.behind && identify_written(it) == *object)
     };
-    let objects = wanted.iter().map(of).filter(is_held);
+    let objects = wanted.iter().map(identify).filter(is_held);
     objects.filter_map(|it| it.as_sink(namespace)).collect()
 }
 
 /// Returns the object that was written.
 #[must_use]
-pub fn of_status(written: &SinkStatus) -> SourceObject {
-    SourceObject::known(source_kind(written.kind), &written.name)
+pub fn identify_written(written: &SinkStatus) -> SourceObject {
+    SourceObject::in_own_namespace(source_kind(written.kind), &written.name)
 }
 
 fn source_kind(kind: SinkKind) -> SourceKind {
@@ -232,7 +238,7 @@ pub struct Wanted {
 impl Wanted {
     /// Returns the content that a ledger writes to a sink.
     #[must_use]
-    pub fn of(ledger: &Ledger, from: &OutputsFrom, is_held: bool) -> Self {
+    pub fn new(ledger: &Ledger, from: &OutputsFrom, is_held: bool) -> Self {
         Self {
             sequence: from.sequence,
             known: ledger.next_sequence().saturating_sub(1),

@@ -62,7 +62,7 @@ impl NoInputs {
         } else {
             Diagnosis::Sources(all.collect())
         };
-        ReconcileError::caused(category, requeue, diagnosis, None)
+        ReconcileError::from_diagnosis(category, requeue, diagnosis, None)
     }
 }
 
@@ -84,12 +84,12 @@ pub fn values<'a>(
     sources: &[InputSource],
     read: impl Fn(&SourceObject) -> Option<&'a SourceRead>,
 ) -> Result<BTreeMap<String, Sourced>, NoInputs> {
-    let Taken { values, wrong, .. } = taken(namespace, sources, read);
+    let Taken { values, wrong, .. } = take_inputs(namespace, sources, read);
     wrong.check().map(|()| values)
 }
 
 /// Returns the same, with the state of each source.
-pub fn taken<'a>(
+pub fn take_inputs<'a>(
     namespace: &str,
     sources: &[InputSource],
     read: impl Fn(&SourceObject) -> Option<&'a SourceRead>,
@@ -167,10 +167,10 @@ fn without_value(source: &InputSource, read: Option<&SourceRead>) -> Option<Revi
         Some(SourceRead::Runnable(of)) => of.seen.revision.clone(),
         Some(SourceRead::Object(of)) => revision_path(source)
             .and_then(|path| of.field(path))
-            .map(Revision::told),
+            .map(Revision::from_value),
         _ => None,
     };
-    Some(revision.unwrap_or_else(Revision::absent))
+    Some(revision.unwrap_or_else(Revision::without_value))
 }
 
 enum Wrong {
@@ -241,7 +241,7 @@ fn value(
                 Err(Wrong::Missing(_)) if source.optional == Some(true) => None,
                 revision => revision?,
             };
-            Ok((value, revision.map(Revision::told)))
+            Ok((value, revision.map(Revision::from_value)))
         }
         Some(SourceRead::Several(names)) => Err(Wrong::Fault(fault(
             format!(

@@ -42,7 +42,7 @@ use crate::{
 };
 pub use provenance::Provenance;
 pub use readiness::{
-    Question, Readiness, Source, SourceError, Value, readiness, rests_on_own_reads, traced,
+    Question, Readiness, Source, SourceError, Value, readiness, rests_on_own_reads, trace_sources,
 };
 
 /// A Runnable that is a source, or an ancestor of one: as it was read consistently, or else from a
@@ -81,9 +81,9 @@ pub struct Seen {
 impl Seen {
     /// Returns the state of an object.
     #[must_use]
-    pub fn of(runnable: &Runnable) -> Self {
+    pub fn from_runnable(runnable: &Runnable) -> Self {
         let status = runnable.status.clone().unwrap_or_default();
-        let provenance = Provenance::of(&Ledger::of(&status));
+        let provenance = Provenance::from_ledger(&Ledger::from_status(&status));
         let sources = runnable.spec.inputs_from.as_deref().unwrap_or_default();
         let namespace = runnable.metadata.namespace.as_deref();
         Self {
@@ -91,7 +91,7 @@ impl Seen {
             suspended: runnable.spec.suspend == Some(true),
             deleting: runnable.metadata.deletion_timestamp.is_some(),
             coherence: runnable.spec.coherence.unwrap_or_default(),
-            rerun_token: rerun::requested(runnable),
+            rerun_token: rerun::find_request(runnable),
             has_sources: !sources.is_empty(),
             provenance,
             revision: revision(&status),
@@ -99,7 +99,7 @@ impl Seen {
             reads: runnables(namespace.unwrap_or_default(), sources),
             objects: shown::objects(namespace.unwrap_or_default(), sources),
             account: account(runnable),
-            status: Arc::new(told(status)),
+            status: Arc::new(keep_reported(status)),
         }
     }
 
@@ -169,7 +169,8 @@ impl Seen {
     /// are unknown.
     #[must_use]
     pub fn looked_at(&self) -> Option<&Sources> {
-        self.provenance.of_current(&Ledger::of(&self.status))
+        self.provenance
+            .of_current(&Ledger::from_status(&self.status))
     }
 
     /// Returns the sources of its outputs, or `None` if they are unknown, as after its status was
@@ -231,7 +232,7 @@ fn behind(status: &RunnableStatus) -> BTreeSet<String> {
 }
 
 /// Returns the part of a status that bears on Runnables which derive from this one.
-fn told(status: RunnableStatus) -> RunnableStatus {
+fn keep_reported(status: RunnableStatus) -> RunnableStatus {
     let history = status.history.iter().filter(|run| run.result.is_none());
     let conditions = status.conditions.into_iter();
     let told = conditions.filter_map(|mut it| match it.type_.as_str() {
@@ -279,7 +280,7 @@ pub(crate) fn family<'a>(
     sources: impl IntoIterator<Item = &'a SourceKey>,
     known: &'a Known,
 ) -> Vec<(&'a SourceKey, &'a Seen)> {
-    reached(sources, known, |_| true)
+    reach(sources, known, |_| true)
 }
 
 /// Returns the same without what only suspended or deleted Runnables wait for: it has no effect on
@@ -288,10 +289,10 @@ pub(crate) fn moving<'a>(
     sources: impl IntoIterator<Item = &'a SourceKey>,
     known: &'a Known,
 ) -> Vec<(&'a SourceKey, &'a Seen)> {
-    reached(sources, known, Seen::reacts)
+    reach(sources, known, Seen::reacts)
 }
 
-fn reached<'a>(
+fn reach<'a>(
     sources: impl IntoIterator<Item = &'a SourceKey>,
     known: &'a Known,
     goes_on: impl Fn(&Seen) -> bool,
@@ -301,7 +302,7 @@ fn reached<'a>(
         seen.map(|seen| seen.follows().collect())
             .unwrap_or_default()
     };
-    let all = graph::reached(sources, ancestors);
+    let all = graph::reach(sources, ancestors);
     all.into_iter()
         .filter_map(|key| {
             let (key, seen) = known.get_key_value(key)?;

@@ -39,7 +39,7 @@ pub use condition_value::ConditionValue;
 pub use pending::{dry_run_told, waits_for_more};
 pub use run_state::RunState;
 pub use told::{BEING_MADE, NOT_ENDED, is_at_work, said_of_run};
-use told::{is_of_run, told};
+use told::{describe_run, is_of_run};
 use unsatisfied::unsatisfied;
 
 /// Returns true if the stored status already reports this health of its run, with or without the words of
@@ -47,8 +47,9 @@ use unsatisfied::unsatisfied;
 #[must_use]
 pub fn reports(stored: &RunnableStatus, health: &Health) -> bool {
     find(stored, STAMPED_OBJECT_CONDITION).is_some_and(|condition| {
-        let says = |health| ConditionValue::of(condition) == ConditionValue::of_run(health);
-        says(health) || says(&health.clone().silenced())
+        let says =
+            |health| ConditionValue::from_condition(condition) == ConditionValue::of_run(health);
+        says(health) || says(&health.clone().silence())
     })
 }
 
@@ -80,7 +81,7 @@ pub fn status(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) ->
         .as_ref()
         .filter(|stamped| is_of_run(&ready, stamped))
     {
-        if let Some(said) = told(facts, ledger, stamped) {
+        if let Some(said) = describe_run(facts, ledger, stamped) {
             let reason = said.reason.map(|reason| reason.as_str().to_owned());
             ready.reason = reason.unwrap_or(ready.reason);
             ready.message = said.words;
@@ -310,7 +311,7 @@ fn unwatched(facts: &Facts) -> Option<(&'static str, ConditionValue)> {
 fn stamped(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) -> ConditionValue {
     let stored = || {
         find(&facts.stored, STAMPED_OBJECT_CONDITION)
-            .map_or_else(ConditionValue::unknown, ConditionValue::of)
+            .map_or_else(ConditionValue::unknown, ConditionValue::from_condition)
     };
     let stuck_on = |category| error.is_some_and(|error| error.category == category);
     if stuck_on(Category::OtherController) {

@@ -69,17 +69,17 @@ impl Revision {
     /// Returns the revision of a source without a value, even if the source itself is missing. No
     /// hash of 16 digits equals it.
     #[must_use]
-    pub fn absent() -> Self {
+    pub fn without_value() -> Self {
         Self(ABSENT.to_owned())
     }
 
     /// Returns the revision of the value that an object gives as its revision. A string counts as
     /// it is. Other values, long strings, and the word for a missing value count by their hash.
     #[must_use]
-    pub fn told(value: &Value) -> Self {
+    pub fn from_value(value: &Value) -> Self {
         match value {
             Value::String(text) if text.len() <= LONGEST_TOLD && text != ABSENT => {
-                Self::given(text)
+                Self::from_text(text)
             }
             other => Self::of_value(other),
         }
@@ -87,7 +87,7 @@ impl Revision {
 
     /// Returns a revision that is given as text: at an object's `revisionPath`, or in a status.
     #[must_use]
-    pub fn given(text: impl Into<String>) -> Self {
+    pub fn from_text(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
@@ -117,13 +117,13 @@ impl Sources {
     #[must_use]
     pub fn read(written: &BTreeMap<String, String>) -> Self {
         let all = written.iter();
-        all.map(|(key, revision)| (SourceKey::read(key), Revision::given(revision)))
+        all.map(|(key, revision)| (SourceKey::read(key), Revision::from_text(revision)))
             .collect()
     }
 
     /// Returns them in the form of a status.
     #[must_use]
-    pub fn written(&self) -> BTreeMap<String, String> {
+    pub fn to_status(&self) -> BTreeMap<String, String> {
         let all = self.iter();
         all.map(|(key, revision)| (key.to_string(), revision.to_string()))
             .collect()
@@ -197,7 +197,7 @@ impl Trace {
     /// Returns the trace of one source: its own revision, and the sources of its outputs. A source
     /// without a revision is not traced itself; outputs of unknown provenance take no part.
     #[must_use]
-    pub fn of(key: &SourceKey, revision: Option<&Revision>, gives: Option<&Sources>) -> Self {
+    pub fn new(key: &SourceKey, revision: Option<&Revision>, gives: Option<&Sources>) -> Self {
         let own = revision.map(|revision| (key, revision));
         let all = own
             .into_iter()

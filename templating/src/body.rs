@@ -3,7 +3,7 @@
 use cartouche_language::{
     Diagnostic, Diagnostics, OpenPlace, Segment,
     bounds::Work,
-    diagnostic::{SegmentRef, kept, spelled_out},
+    diagnostic::{SegmentRef, copy_steps, spelled_out},
     open::Holder,
     tag::{self, BadTag, Leaf, RenderRoom},
 };
@@ -45,7 +45,7 @@ impl Body {
         problems: &mut Vec<Diagnostic>,
     ) -> Self {
         let known = problems.len();
-        let mut steps: Vec<SegmentRef<'_>> = at.iter().map(Segment::borrowed).collect();
+        let mut steps: Vec<SegmentRef<'_>> = at.iter().map(Segment::to_ref).collect();
         let body = compile(document, holder, &mut steps, problems);
         for problem in &mut problems[known..] {
             problem.root = holder.root();
@@ -208,7 +208,7 @@ fn within<'a, T>(
 }
 
 fn located(at: &[SegmentRef<'_>], errors: Vec<BadTag>) -> impl Iterator<Item = Diagnostic> {
-    let at = kept(at);
+    let at = copy_steps(at);
     errors.into_iter().map(move |error| error.at(at.clone()))
 }
 
@@ -260,7 +260,7 @@ impl<'a, U: Fn(&str) -> bool> Renderer<'a, U> {
     fn leaf(&mut self, leaf: &'a Leaf, is_whole: bool) -> Value {
         let value = self.replaced(leaf).filter(|_| is_whole);
         if value.is_none() || leaf.paths().any(&self.unknown) {
-            self.open.push(kept(&self.at));
+            self.open.push(copy_steps(&self.at));
         }
         value.unwrap_or_default()
     }
@@ -273,7 +273,7 @@ impl<'a, U: Fn(&str) -> bool> Renderer<'a, U> {
         match leaf.render(&mut |path| tag::paid(context.find(path, work)?, room)) {
             Ok((value, tags)) => {
                 if !tags.is_empty() {
-                    let at = kept(&self.at);
+                    let at = copy_steps(&self.at);
                     self.to_fill.push(OpenPlace {
                         at,
                         tags,

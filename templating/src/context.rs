@@ -39,15 +39,18 @@ impl Context {
     /// Creates the context from a Runnable and, if it has a selector, the selected object, as the API server
     /// returns them. Fails if they are too large or too deep.
     pub fn new(runnable: &Value, selected: Option<&Value>) -> Result<Self, Diagnostics> {
-        Self::of(runnable.clone(), selected)
+        Self::from_owned(runnable.clone(), selected)
     }
 
     /// Creates the context from a Runnable without copying it.
-    pub fn of(runnable: Value, selected: Option<&Value>) -> Result<Self, Diagnostics> {
+    pub fn from_owned(runnable: Value, selected: Option<&Value>) -> Result<Self, Diagnostics> {
         check_shapes(&runnable, selected)?;
         let both = [
             (RUNNABLE.to_owned(), visible::runnable(runnable)),
-            (SELECTED.to_owned(), selected.map(visible::selected).into()),
+            (
+                SELECTED.to_owned(),
+                selected.map(visible::select_visible).into(),
+            ),
         ];
         let context = Self {
             root: Value::Object(both.into_iter().collect()),
@@ -61,7 +64,7 @@ impl Context {
 
     /// Sets the versions of the hash of the rendered document.
     #[must_use]
-    pub fn hashed(self, hashing: Hashing) -> Self {
+    pub fn with_hashing(self, hashing: Hashing) -> Self {
         Self { hashing, ..self }
     }
 

@@ -47,7 +47,7 @@ pub use meant::list_of_argo;
 pub use profile::Profile;
 pub use rendered::Rendered;
 pub use requires::Needed;
-pub use runner::{FileOfRun, Mounted, VOLUME as RUNNER_VOLUME, files_of_run, mounted};
+pub use runner::{FileOfRun, Mounted, VOLUME as RUNNER_VOLUME, files_of_run, list_mounts};
 pub use source::{
     Fields, NoValue, Room, Sourced, UnreadableText, given_twice, read_text, secret_mark, wrong_path,
 };

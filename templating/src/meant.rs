@@ -126,7 +126,7 @@ mod tests {
         let selected = json!({ "metadata": { "name": "s" }, "data": { "pasword": "x" } });
         let context = Context::new(&runnable, Some(&selected)).unwrap();
         let problems = template.render(&context).unwrap_err();
-        explained::of(&problems[0]).help.unwrap()
+        explained::explain(&problems[0]).help.unwrap()
     }
 
     #[test]

@@ -45,7 +45,7 @@ impl Part {
     }
 
     /// Renders the part, with its tags replaced.
-    fn made(
+    fn render(
         &self,
         context: &Context,
         run: &RunFacts<'_>,
@@ -103,8 +103,8 @@ impl Profile {
 
     /// Applies the profile to a document, with tags that read the Runnable and the run. The hash stays the same.
     /// Fails with every part that does not fit, with a run that is not permitted, or if open tags of the document
-    /// are not [filled in](Rendered::filled).
-    pub fn applied(
+    /// are not [filled in](Rendered::fill).
+    pub fn apply(
         &self,
         rendered: &Rendered,
         context: &Context,
@@ -116,7 +116,7 @@ impl Profile {
         let (mut document, mut problems) = (rendered.document().clone(), Vec::new());
         // The values of tags are checked like written ones.
         let mut made = |part: &Part, check: &dyn Fn(&Value) -> Vec<Diagnostic>| {
-            let made = part.made(context, run, &self.values);
+            let made = part.render(context, run, &self.values);
             let wrong = made.as_ref().map_or_else(Vec::clone, check);
             let is_right = wrong.is_empty();
             problems.extend(wrong);

@@ -128,7 +128,7 @@ impl Rendered {
         requires.map(|it| it.of_run(&self.document)).transpose()
     }
 
-    /// Returns the hash that a person approves, for the [filled](Self::filled) document `made`, with the name and
+    /// Returns the hash that a person approves, for the [filled](Self::fill) document `made`, with the name and
     /// uid of the profile if there is one. It covers everything that is sent except what distinguishes a run from
     /// its siblings, so the caller fills in a name and number that are the same for all. An unchanged document has
     /// its [input hash](Self::input_hash).
@@ -157,13 +157,13 @@ impl Rendered {
 
     /// Fills in its open tags: with the facts of the run, and the values of its profile if there is one. The hash
     /// stays the same. Fails with every tag that has no value, or with a run that is not permitted.
-    pub fn filled(&self, run: &RunFacts<'_>, values: Option<&Value>) -> Result<Self, Diagnostics> {
+    pub fn fill(&self, run: &RunFacts<'_>, values: Option<&Value>) -> Result<Self, Diagnostics> {
         if !self.is_open() {
             return Ok(self.clone());
         }
         let document = open::fill(self.document.clone(), &self.open, run, values)?;
         let requires = self.requires.as_ref();
-        let requires = requires.map(|it| it.filled(run, values)).transpose()?;
+        let requires = requires.map(|it| it.fill(run, values)).transpose()?;
         Ok(self.made_into(document)?.requiring(requires))
     }
 
@@ -201,7 +201,7 @@ impl Rendered {
             hashed.insert("secrets".into(), json!(secrets));
         }
         if !self.open.is_empty() {
-            hashed.insert("open".into(), open::hashed(&self.open));
+            hashed.insert("open".into(), open::to_hash_form(&self.open));
         }
         self.is_keyed = key.is_some();
         // Other documents are hashed alone: templates without any of these keep the hash that ledgers hold.

@@ -41,7 +41,7 @@ impl CompiledRequires {
     ) -> Option<Self> {
         let requires = spec.requires.as_deref().filter(|it| !it.is_empty())?;
         let is_unknown = |(api_version, kind)| {
-            kinds::known(api_version, kind).is_none_or(|known| known.pods_account.is_empty())
+            kinds::find_kind(api_version, kind).is_none_or(|known| known.pods_account.is_empty())
         };
         if kind.is_some_and(is_unknown) {
             problems.push(without_account());
@@ -68,7 +68,7 @@ impl CompiledRequires {
 }
 
 impl Requires {
-    pub(crate) fn filled(
+    pub(crate) fn fill(
         &self,
         run: &RunFacts<'_>,
         values: Option<&Value>,
@@ -167,7 +167,7 @@ mod tests {
         };
         let values = json!({ "state": "tofu-state" });
         let filled = rendered
-            .filled(&run, Some(&values))
+            .fill(&run, Some(&values))
             .map_err(|found| found.to_string())?;
         filled
             .needed()

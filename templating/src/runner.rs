@@ -137,10 +137,10 @@ impl CompiledRunner {
         context: &Context,
     ) -> Result<(), Diagnostics> {
         let mut problems = Vec::new();
-        let made = self.made(document, context, &mut problems);
+        let made = self.render_files(document, context, &mut problems);
         Diagnostics::check(problems)?;
         let is_misspelt = is_misspelt(document);
-        match Pod::of(document) {
+        match Pod::find(document) {
             None if is_misspelt => return Ok(()),
             None => return Err(without_pods()),
             Some(pod) => pod.mount(made, self.containers.as_deref(), open)?,
@@ -149,7 +149,7 @@ impl CompiledRunner {
     }
 
     /// Renders every file, as far as possible.
-    fn made(
+    fn render_files(
         &self,
         document: &Value,
         context: &Context,
@@ -175,7 +175,7 @@ impl CompiledRunner {
             });
         }
         for (index, file) in self.files.iter().enumerate() {
-            made.extend(file.made(index, context, problems));
+            made.extend(file.render(index, context, problems));
         }
         made
     }
@@ -192,7 +192,7 @@ fn args_file(content: Content) -> Made {
 }
 
 impl File {
-    fn made(
+    fn render(
         &self,
         index: usize,
         context: &Context,
@@ -231,7 +231,7 @@ pub struct Mounted {
 
 /// Returns the files that the containers of a run get from a template.
 #[must_use]
-pub fn mounted(runner: &Runner) -> Vec<Mounted> {
+pub fn list_mounts(runner: &Runner) -> Vec<Mounted> {
     let file = |path: &str, content: String| Mounted {
         path: path.to_owned(),
         content,

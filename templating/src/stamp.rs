@@ -38,7 +38,7 @@ pub struct Stamp<'a> {
 }
 
 /// Returns the object to create. Fails if the document asks for a namespace other than the Runnable's, or has tags
-/// that are not [filled in](Rendered::filled).
+/// that are not [filled in](Rendered::fill).
 ///
 /// The owner is not blocked from deletion: that needs permissions for finalizers, which an account that may create
 /// runs need not have.

@@ -4,7 +4,7 @@ use cartouche_crds::ClusterRunTemplateSpec;
 use cartouche_engines::kinds;
 use cartouche_language::{
     Root, Segment, Warning, WarningKind, bounds,
-    diagnostic::{SegmentRef, kept},
+    diagnostic::{SegmentRef, copy_steps},
     foreign_tag, tag,
 };
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ pub(crate) fn warnings(document: &Value, root: Root, at: &[Segment]) -> Vec<Warn
         is_kubernetes: kinds::known_fields_of(document).is_some_and(|it| it.pod_template.is_some()),
         warnings: Vec::new(),
     };
-    let mut at: Vec<SegmentRef<'_>> = at.iter().map(Segment::borrowed).collect();
+    let mut at: Vec<SegmentRef<'_>> = at.iter().map(Segment::to_ref).collect();
     found.visit(document, &mut at);
     found.warnings
 }
@@ -43,7 +43,7 @@ struct Found {
 
 impl Found {
     fn add(&mut self, at: &[SegmentRef<'_>], kind: WarningKind) {
-        let (root, at) = (self.root, kept(at));
+        let (root, at) = (self.root, copy_steps(at));
         self.warnings.push(Warning { root, at, kind });
     }
 
@@ -78,7 +78,7 @@ impl Found {
     }
 
     fn text(&mut self, text: &str, at: &[SegmentRef<'_>]) {
-        if !tag::unclosed(text).is_empty() {
+        if !tag::find_unclosed(text).is_empty() {
             self.add(at, WarningKind::UnclosedTag);
         } else if let Some(found) = self.of_another(text) {
             self.add(at, WarningKind::ForeignTag(foreign_tag::cure(found)));

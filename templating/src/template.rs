@@ -263,7 +263,7 @@ impl Template {
     #[must_use]
     pub fn health(&self, run: &Value) -> Health {
         let kind = self.kind_of(run).unwrap_or_default();
-        self.discreet(
+        self.hide_sensitive(
             cartouche_engines::health::health(self.rule.as_ref(), kind, run),
             run,
         )
@@ -271,16 +271,16 @@ impl Template {
 
     /// Removes words that may be a sensitive output from a verdict by any rule.
     #[must_use]
-    pub fn discreet(&self, health: Health, run: &Value) -> Health {
+    pub fn hide_sensitive(&self, health: Health, run: &Value) -> Health {
         if self.outputs.sensitive().next().is_none() {
             return health;
         }
         if self.outputs.are_words_sensitive() {
             return health.wordless();
         }
-        let mut health = health.silenced();
+        let mut health = health.silence();
         if self.rule.is_some() {
-            health = health.unsaid();
+            health = health.without_words();
         }
         let mut spoken = Cow::Borrowed(run);
         if self.reads_termination_message() {
@@ -291,10 +291,10 @@ impl Template {
 
     /// Returns the rule of [`Self::health`] for a run, and the part of it that an unfinished run does not meet.
     #[must_use]
-    pub fn judged(&self, run: &Value) -> Judged {
+    pub fn choose_rule(&self, run: &Value) -> Judged {
         let kind = self.kind_of(run).unwrap_or_default();
         let has_sensitive = self.outputs.sensitive().next().is_some();
-        cartouche_engines::health::judged(self.rule.as_ref(), kind, run, has_sensitive)
+        cartouche_engines::health::choose_rule(self.rule.as_ref(), kind, run, has_sensitive)
     }
 
     /// Iterates over the names of its outputs.

@@ -25,7 +25,7 @@ impl fmt::Display for LeftOut<'_> {
 }
 
 /// Returns the findings to list, and the counts of those left out.
-pub(super) fn listed(findings: &[Finding]) -> (Vec<&Finding>, Vec<LeftOut<'_>>) {
+pub(super) fn select(findings: &[Finding]) -> (Vec<&Finding>, Vec<LeftOut<'_>>) {
     let mut listed = Vec::new();
     let mut counts: BTreeMap<Option<&str>, usize> = BTreeMap::new();
     for finding in findings {

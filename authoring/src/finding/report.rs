@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     Finding, Severity,
-    listed::{LeftOut, listed},
+    listed::{LeftOut, select},
     sarif, text,
 };
 use crate::foreign::{OF_THIS_COMMAND, in_lines};
@@ -52,7 +52,7 @@ pub fn count(findings: &[Finding], severity: Severity) -> usize {
 #[must_use]
 pub fn counts(findings: &[Finding]) -> String {
     let parts = [Severity::Error, Severity::Warning];
-    let parts = parts.into_iter().filter_map(|it| counted(findings, it));
+    let parts = parts.into_iter().filter_map(|it| count(findings, it));
     let parts: Vec<_> = parts.collect();
     if parts.is_empty() {
         "no errors".to_owned()
@@ -63,7 +63,7 @@ pub fn counts(findings: &[Finding]) -> String {
 
 /// Returns `2 errors`, or `None` if there are none.
 #[must_use]
-pub fn counted(findings: &[Finding], severity: Severity) -> Option<String> {
+pub fn count(findings: &[Finding], severity: Severity) -> Option<String> {
     match count(findings, severity) {
         0 => None,
         1 => Some(format!("1 {}", severity.as_str())),
@@ -74,7 +74,7 @@ pub fn counted(findings: &[Finding], severity: Severity) -> Option<String> {
 /// Writes the findings in a format.
 #[must_use]
 pub fn write(findings: &[Finding], format: Format) -> String {
-    let (listed, left_out) = listed(findings);
+    let (listed, left_out) = select(findings);
     match format {
         Format::Text => text::render(&listed, &left_out),
         Format::Json => pretty(&json_document(&listed, &left_out)),

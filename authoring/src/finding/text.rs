@@ -30,7 +30,7 @@ pub(super) fn render(findings: &[&Finding], left_out: &[LeftOut<'_>]) -> String 
 fn escaped(finding: &Finding) -> Finding {
     let place = finding.place.as_ref();
     let hidden = place.filter(|it| it.is_beside_secret());
-    let hidden = hidden.map(|place| format!("it is in {}", place.shown()));
+    let hidden = hidden.map(|place| format!("it is in {}", place.describe()));
     let notes = hidden.iter().chain(&finding.notes);
     Finding {
         message: in_lines(&finding.message),
@@ -53,7 +53,7 @@ fn escaped_place(place: &SourceSpan) -> SourceSpan {
         return place.clone();
     }
     SourceSpan {
-        source: place.source.renamed(in_one_line(&place.source.name)),
+        source: place.source.with_name(in_one_line(&place.source.name)),
         span: place.span.clone(),
     }
 }

@@ -85,9 +85,9 @@ fn waits(edge: &Edge) -> bool {
 
 /// Returns kind and name of a node, and its state.
 fn lines(node: &Node) -> Lines {
-    let shown = node.shown();
+    let shown = node.describe();
     let second = (!shown.is_empty()).then_some(shown);
-    Lines(std::iter::once(node.id.shown()).chain(second).collect())
+    Lines(std::iter::once(node.id.describe()).chain(second).collect())
 }
 
 struct Lines(Vec<String>);

@@ -51,10 +51,10 @@ pub struct State {
 }
 
 impl Node {
-    pub(super) fn of(runnable: &Runnable) -> Self {
+    pub(super) fn from_runnable(runnable: &Runnable) -> Self {
         Self {
-            id: Id::of(runnable),
-            known: Known::Seen(Box::new(State::of(runnable))),
+            id: Id::from_runnable(runnable),
+            known: Known::Seen(Box::new(State::from_runnable(runnable))),
         }
     }
 
@@ -71,9 +71,9 @@ impl Node {
     }
 
     /// Returns the state in a few words.
-    pub(super) fn shown(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         match &self.known {
-            Known::Seen(state) => state.shown(),
+            Known::Seen(state) => state.describe(),
             Known::Named => String::new(),
             Known::Absent => "not there".to_owned(),
             Known::NotVisible => "not visible to you".to_owned(),
@@ -81,7 +81,7 @@ impl Node {
         }
     }
 
-    pub(super) fn written(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         let Id {
             namespace,
             name,
@@ -111,7 +111,7 @@ impl Node {
 }
 
 impl State {
-    fn of(runnable: &Runnable) -> Self {
+    fn from_runnable(runnable: &Runnable) -> Self {
         let status = runnable.status.as_ref();
         let ready = status.and_then(|it| find(it, READY));
         let blocking = status.filter(|_| ready.is_none_or(|ready| ready.status != TRUE));
@@ -123,11 +123,13 @@ impl State {
             held_by: blocking,
             suspended: runnable.spec.suspend == Some(true),
             live: runnable.metadata.uid.is_some(),
-            revision: Seen::of(runnable).revision.map(|it| it.to_string()),
+            revision: Seen::from_runnable(runnable)
+                .revision
+                .map(|it| it.to_string()),
         }
     }
 
-    fn shown(&self) -> String {
+    fn describe(&self) -> String {
         let mut words = match &self.ready {
             Some((status, reason)) if reason.is_empty() => status.clone(),
             Some((status, reason)) => format!("{status} ({reason})"),
@@ -153,6 +155,6 @@ impl State {
 /// Returns the message about an unusable template, without the words of an engine: these may be anything.
 fn blocking_of_ours(status: &cartouche_crds::RunnableStatus) -> Option<String> {
     let blocking = blocking(status).filter(|it| it.type_ == RUN_TEMPLATE_READY)?;
-    let what = Told::of(&blocking.message).what;
+    let what = Told::parse(&blocking.message).what;
     (!what.is_empty()).then(|| what.to_owned())
 }

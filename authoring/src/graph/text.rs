@@ -45,8 +45,8 @@ fn line(
     node: &Node,
     edges: &[&Edge],
 ) {
-    let _ = write!(out, "{}", in_one_line(&node.id.shown()));
-    let shown = node.shown();
+    let _ = write!(out, "{}", in_one_line(&node.id.describe()));
+    let shown = node.describe();
     if !shown.is_empty() {
         let _ = write!(out, "  {}", in_one_line(&shown));
     }
@@ -72,10 +72,10 @@ fn line(
 fn source(graph: &Graph, nodes: &BTreeMap<&Id, &Node>, edge: &Edge) -> String {
     let mut marks = edge.marks();
     let written = graph.written.iter().filter(|it| it.to == edge.from);
-    marks.extend(written.map(|it| format!("has outputs of {}", it.from.shown())));
+    marks.extend(written.map(|it| format!("has outputs of {}", it.from.describe())));
     let of = nodes.get(&edge.from);
     if let Some(of) = of.filter(|it| !matches!(it.known, Known::Seen(_) | Known::Named)) {
-        marks.push(of.shown());
+        marks.push(of.describe());
     }
     let gives = of.and_then(|it| it.state()).map(|it| it.revision.as_ref());
     match (&edge.used, gives) {

@@ -5,7 +5,7 @@ use cartouche_language::{
     suggestion,
     syntax::{self, PathStep, To},
 };
-use cartouche_templating::{Mounted, mounted};
+use cartouche_templating::{Mounted, list_mounts};
 use std::fmt::Write as _;
 
 use anyhow::{anyhow, bail};
@@ -135,7 +135,7 @@ fn making(template: &Value) -> String {
     let runner = field("runner").and_then(|it| serde_json::from_value::<Runner>(it).ok());
     if let Some(runner) = runner {
         out.push_str("\nFILES:\n");
-        for Mounted { path, content } in mounted(&runner) {
+        for Mounted { path, content } in list_mounts(&runner) {
             let _ = writeln!(out, "  {path}: {content}");
         }
         let who = match runner.containers.as_deref() {

@@ -5,7 +5,7 @@ use cartouche_protocol::references::{SourceKind, SourceObject};
 use super::Entry;
 use crate::{
     finding::{Finding, Rule},
-    objects::{GENERATED, generated, renamed},
+    objects::{GENERATED, find_generated, suggest_renamed},
     source::{Document, SourceSpan},
 };
 
@@ -51,10 +51,10 @@ impl Absent {
     /// Adds the cure if one of these names is the one that is meant.
     pub(super) fn unless(mut self, names: &[&str]) -> Self {
         let name = &self.object.name;
-        let found = generated(name, names.iter().copied());
+        let found = find_generated(name, names.iter().copied());
         self.generated =
             found.map(|found| format!("Kustomize has generated it as '{found}': {GENERATED}"));
-        self.renamed = renamed(name, names.iter().copied());
+        self.renamed = suggest_renamed(name, names.iter().copied());
         self
     }
 
@@ -84,7 +84,7 @@ impl Absent {
     }
 
     /// Returns the finding about what was not checked without the input, or `None` for a Secret, which is not needed.
-    pub(crate) fn unchecked(&self, runnable: &Document) -> Option<Finding> {
+    pub(crate) fn unchecked_finding(&self, runnable: &Document) -> Option<Finding> {
         let message = format!(
             "what the template makes of the input {} of Runnable {} was not checked: {}",
             self.input,

@@ -27,7 +27,7 @@ pub enum Unusable {
 impl Unusable {
     /// Returns the fault of an input, with its cure.
     pub(crate) fn fault(self, input: &str, key: &str, object: &SourceObject) -> Fault {
-        let (what, cure) = self.said();
+        let (what, cure) = self.explain();
         let part = object.kind.part();
         let what = format!("input {input} comes from {part} {key} of {object}, {what}");
         Fault::new(what, Some(cure.to_owned()))
@@ -35,7 +35,7 @@ impl Unusable {
 
     /// Returns the fault of the value, and its cure.
     #[must_use]
-    pub fn said(self) -> (&'static str, &'static str) {
+    pub fn explain(self) -> (&'static str, &'static str) {
         match self {
             Self::NoText => ("which is not a string in its file", "put it in quotes"),
             Self::NoBase64 => (

@@ -55,11 +55,11 @@ impl<'a> Taking<'a> {
                 return given.absent.push(absent.unless(&names));
             }
             let twice = self.twice_there(&entry, &object, &found);
-            return given.is_wrong(&entry, twice);
+            return given.note_wrong(&entry, twice);
         };
         if let Some(undeclared) = self.undeclared(&entry, &object, document) {
             if entry.source.optional != Some(true) {
-                return given.is_wrong(&entry, undeclared);
+                return given.note_wrong(&entry, undeclared);
             }
             given.findings.push(undeclared);
         }
@@ -69,8 +69,8 @@ impl<'a> Taking<'a> {
         }
         if let Err(unusable) = object::read(document, object.kind, &BTreeSet::from([entry.key()])) {
             let fault = unusable.fault(entry.name(), entry.key(), &object);
-            let told = self.told(&entry, fault, &object, document);
-            return given.is_wrong(&entry, told);
+            let told = self.make_finding(&entry, fault, &object, document);
+            return given.note_wrong(&entry, told);
         }
         self.documents.insert(object, document);
         self.entries.push(entry);
@@ -105,7 +105,7 @@ impl<'a> Taking<'a> {
                 Some((object, object::read(document, object.kind, &keys).ok()?))
             })
             .collect();
-        let taken = sourced_inputs::taken(namespace, &sources, |object| reads.get(object));
+        let taken = sourced_inputs::take_inputs(namespace, &sources, |object| reads.get(object));
         // Both are in the order of the entries.
         let mut faults = taken.wrong.faults.into_iter();
         let mut missing = taken.wrong.missing.into_iter();
@@ -118,7 +118,7 @@ impl<'a> Taking<'a> {
             let fault = match became.value {
                 // One that is not ready holds runs back, and has its inputs.
                 Became::Given | Became::ObjectNotReady => {
-                    self.is_given(given, entry, object, document);
+                    self.note_given(given, entry, object, document);
                     None
                 }
                 Became::LeftOut => None,
@@ -132,14 +132,14 @@ impl<'a> Taking<'a> {
                 }
             };
             if let Some((fault, hint)) = fault {
-                let told = self.told(entry, fault, object, document);
-                given.is_wrong(entry, told.maybe_help(hint));
+                let told = self.make_finding(entry, fault, object, document);
+                given.note_wrong(entry, told.maybe_help(hint));
             }
         }
         given.values.extend(taken.values);
     }
 
-    fn is_given(&self, given: &mut Given, entry: &Entry, object: &SourceObject, file: &Document) {
+    fn note_given(&self, given: &mut Given, entry: &Entry, object: &SourceObject, file: &Document) {
         given.lacks_uid |= object.kind == SourceKind::Secret && object::lacks_uid(file);
         let place = self.written(entry, file);
         given.written.insert(entry.name().to_owned(), place);
@@ -160,7 +160,7 @@ impl<'a> Taking<'a> {
     }
 
     /// Returns the finding about a fault, at the part of the object that is named.
-    fn told(
+    fn make_finding(
         &self,
         entry: &Entry,
         fault: Fault,
@@ -171,7 +171,9 @@ impl<'a> Taking<'a> {
         let told = finding(self.runnable, fault).at(self.runnable.place_at(&part));
         let value = document.root.at(&["data", entry.key()]);
         match value.filter(|_| object.kind == SourceKind::ConfigMap) {
-            Some(value) => told.related(document.place(&value.span), format!("{object} has this")),
+            Some(value) => {
+                told.with_related(document.place(&value.span), format!("{object} has this"))
+            }
             None => told.beside(document, format!("{object} is this")),
         }
     }
@@ -221,7 +223,7 @@ impl<'a> Taking<'a> {
             .help("rename one of them, or check their folders one by one");
         let places = found.iter().map(|it| it.place_of(&["metadata", "name"]));
         places.fold(finding, |finding, place| {
-            finding.with_note(format!("one is in {}", place.shown()))
+            finding.with_note(format!("one is in {}", place.describe()))
         })
     }
 }

@@ -13,7 +13,7 @@ fn of(spec: &str, objects: &str) -> (Document, Given) {
     let objects = Objects::load(&[file.path().to_owned()]).unwrap();
     assert!(objects.findings.is_empty(), "{:?}", objects.findings);
     let runnable = objects.runnables[0].clone();
-    let given = given(&objects, &runnable);
+    let given = read_given(&objects, &runnable);
     (runnable, given)
 }
 
@@ -155,7 +155,7 @@ fn all_that_is_wrong_whatever_the_objects_say_is_told_at_its_place() {
     let (_, given) = of(spec, "");
     let places: Vec<_> = said(&given).into_iter().map(|(_, at)| at).collect();
     assert_eq!(places, ["Sizes", "a/b", "{", "d", "size"]);
-    let unknown: BTreeSet<&str> = given.unknown().into_iter().collect();
+    let unknown: BTreeSet<&str> = given.unknown_names().into_iter().collect();
     assert_eq!(unknown, BTreeSet::from(["size", "a", "b", "c", "d"]));
 }
 
@@ -196,20 +196,23 @@ fn what_is_not_among_the_files_is_no_error_and_a_reference_is_known_without_it()
         elsewhere.message
     );
     assert!(given.values.is_empty());
-    assert_eq!(given.unknown(), ["size"]);
-    let known = given.known();
+    assert_eq!(given.unknown_names(), ["size"]);
+    let known = given.known_values();
     assert_eq!(
         known["password"].value,
         serde_json::json!({ "name": "db", "key": "word" })
     );
-    let unchecked = given.absent.iter().filter_map(|it| it.unchecked(&runnable));
+    let unchecked = given
+        .absent
+        .iter()
+        .filter_map(|it| it.unchecked_finding(&runnable));
     assert_eq!(
         unchecked
             .map(|it| it.place.unwrap().text().to_owned())
             .collect::<Vec<_>>(),
         ["sizes"]
     );
-    let seen = given.seen(&runnable).value;
+    let seen = given.complete(&runnable).value;
     assert_eq!(seen["spec"]["inputs"]["password"]["key"], "word");
     assert!(seen["spec"]["inputs"]["size"].is_null());
 }
@@ -243,7 +246,7 @@ fn an_element_that_cannot_be_read_is_unknown_and_left_to_its_schema() {
         "",
     );
     assert!(given.findings.is_empty());
-    assert_eq!(given.unknown(), ["size"]);
+    assert_eq!(given.unknown_names(), ["size"]);
 }
 
 fn base(rest: &str) -> String {
@@ -270,8 +273,8 @@ fn an_output_of_a_runnable_with_a_status_is_what_it_gives() {
 fn what_a_runnable_without_a_status_gives_only_a_cluster_knows() {
     let (runnable, given) = of(DIGEST, &base("spec: {runTemplateRef: {name: t}}"));
     assert!(given.findings.is_empty() && given.values.is_empty());
-    assert_eq!(given.unknown(), ["digest"]);
-    let note = given.absent[0].unchecked(&runnable).unwrap();
+    assert_eq!(given.unknown_names(), ["digest"]);
+    let note = given.absent[0].unchecked_finding(&runnable).unwrap();
     assert!(
         note.message
             .ends_with("only a cluster knows what Runnable base gives"),

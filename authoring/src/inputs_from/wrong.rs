@@ -24,7 +24,7 @@ pub(super) struct Wrong {
 }
 
 /// Returns all faults that the controller reports, at the places that they are about.
-pub(super) fn found(runnable: &Document, entries: &[Entry]) -> Wrong {
+pub(super) fn find(runnable: &Document, entries: &[Entry]) -> Wrong {
     let inputs: Option<BTreeMap<String, Value>> = runnable.field("inputs");
     let sources: Vec<InputSource> = entries.iter().map(|it| it.source.clone()).collect();
     let (mut findings, mut indices, mut told) = (Vec::new(), BTreeSet::new(), Vec::new());
@@ -71,7 +71,7 @@ fn has_unknown_field(runnable: &Document, entry: &Entry) -> bool {
 
 /// Returns the part of one that can name nothing.
 fn place(runnable: &Document, entry: &Entry) -> SourceSpan {
-    let part: &[&str] = match SourceObject::of(&entry.source) {
+    let part: &[&str] = match SourceObject::from_source(&entry.source) {
         None => &[],
         Some(SourceObject {
             namespace: Some(namespace),
@@ -99,7 +99,7 @@ fn twice(runnable: &Document, of_name: &[&Entry], fault: Fault) -> Finding {
         (Some(last), Some(before)) => finding
             .at(last)
             .label("given here as well")
-            .related(before, "given here"),
+            .with_related(before, "given here"),
         (Some(only), None) => finding.at(only),
         (None, _) => finding,
     }

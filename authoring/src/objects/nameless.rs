@@ -20,7 +20,7 @@ pub(super) fn check(document: &Document) -> Option<Finding> {
         Some(Content::Scalar(Value::String(_))) => (Rule::Name, "is empty".to_owned(), None),
         Some(Content::Scalar(Value::Null)) => (Rule::Name, "is null".to_owned(), None),
         Some(content) => {
-            let what = format!("has to be a string, and is {}", shown(content));
+            let what = format!("has to be a string, and is {}", describe(content));
             (Rule::FieldType, what, in_quotes(document, content, node))
         }
         None => (Rule::Name, "is missing".to_owned(), None),
@@ -42,7 +42,7 @@ fn place(document: &Document) -> crate::source::SourceSpan {
     document.place_of_key(keys)
 }
 
-fn shown(content: &Content) -> String {
+fn describe(content: &Content) -> String {
     match content {
         Content::Scalar(value) => value.to_string(),
         Content::Array(_) => "a list".to_owned(),

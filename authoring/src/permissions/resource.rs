@@ -74,7 +74,7 @@ pub fn without_cluster(catalog: &Catalog, api_version: &str, kind: &str) -> Opti
     {
         return Some(resource(plural, schema.namespaced));
     }
-    let known = kinds::known(api_version, kind)?;
+    let known = kinds::find_kind(api_version, kind)?;
     match known.watch {
         Watch::ClusterRole {
             resource: plural, ..

@@ -75,7 +75,7 @@ fn hash(account: &str, purpose: Purpose<'_>) -> String {
 }
 
 /// Returns the name that the user gives, if a role may have it.
-pub fn given(name: &str) -> Result<String, String> {
+pub fn check_name(name: &str) -> Result<String, String> {
     if matches!(name, "" | "." | "..") || name.contains(['/', '%']) || name.len() > LONGEST {
         return Err(format!(
             "the name of a role has neither / nor %, is not . or .., and has at most {LONGEST} characters"
@@ -182,11 +182,11 @@ mod tests {
     #[test]
     fn a_name_that_no_path_can_hold_is_refused() {
         for wrong in ["", ".", "..", "a/b", "a%b", &"a".repeat(254)] {
-            assert!(given(wrong).is_err(), "{wrong}");
+            assert!(check_name(wrong).is_err(), "{wrong}");
         }
-        assert!(given("cartouche:app:a").is_ok());
+        assert!(check_name("cartouche:app:a").is_ok());
         // In the cluster it would be the name of the role `app`.
-        assert!(given("cartouche::app").is_err());
+        assert!(check_name("cartouche::app").is_err());
     }
 
     #[test]

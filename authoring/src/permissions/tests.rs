@@ -64,7 +64,7 @@ fn to_stop_runs_that_may_not_heed_it_they_may_be_deleted_too() {
         timeout: Some("1h".to_owned()),
         ..Asks::default()
     };
-    let policy = Policy::of(&Asks::default(), &asks).unwrap();
+    let policy = Policy::merge(&Asks::default(), &asks).unwrap();
     let verbs = |api_version: &str, kind: &str| {
         let need = of_stop("t", &template(api_version, kind, &json!({})), &policy);
         need.unwrap().verbs

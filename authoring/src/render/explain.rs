@@ -68,9 +68,9 @@ pub fn origins(files: &Files<'_>, subject: &Subject<'_>, run: &Run) -> Vec<Origi
         let (leaf, _, _) = body.follow(&placed.at);
         let value = Segment::value_at(&placed.at, run.rendered.document());
         let origin = Origin {
-            path: source::shown(&placed.at),
+            path: source::field_path(&placed.at),
             value: value.cloned().unwrap_or_default(),
-            place: files.template.place(&leaf.span).shown(),
+            place: files.template.place(&leaf.span).describe(),
             text: leaf.text().unwrap_or_default().to_owned(),
             tags: vec![tag],
         };
@@ -86,7 +86,11 @@ fn written(files: &Files<'_>, path: &str) -> Option<String> {
         Some(below) => (files.runnable, below),
         None => (files.selected?, syntax::below(&steps, &["selected"])?),
     };
-    Some(document.place(&follow(&document.root, below)?.span).shown())
+    Some(
+        document
+            .place(&follow(&document.root, below)?.span)
+            .describe(),
+    )
 }
 
 /// Returns the node that steps of a path lead to.
@@ -119,7 +123,7 @@ fn of_profile(files: &Files<'_>, path: &str) -> Option<String> {
     let profile = files.profile?;
     let values = profile.root.at(&["spec", "values"])?;
     let found = follow(values, syntax::below(&steps, &["profile", "values"])?)?;
-    Some(profile.place(&found.span).shown())
+    Some(profile.place(&found.span).describe())
 }
 
 /// Returns the origin of a fact about the run, which is written nowhere.
@@ -132,7 +136,7 @@ fn of_run(path: &str) -> Option<String> {
 fn sourced(files: &Files<'_>, path: &str) -> Option<String> {
     let steps = syntax::steps(path);
     let name = input_schema::below_inputs(&steps)?.first()?.key()?;
-    Some(files.sourced.get(name)?.shown())
+    Some(files.sourced.get(name)?.describe())
 }
 
 /// Returns the place of the default that a path leads to, or into, in the template.
@@ -140,7 +144,7 @@ fn by_default(template: &Document, path: &str) -> Option<String> {
     let steps = syntax::steps(path);
     let inputs = input_schema::below_inputs(&steps)?;
     let default = input_schema::default_of(template, inputs)?;
-    let place = template.place(&default.span).shown();
+    let place = template.place(&default.span).describe();
     Some(format!("{place}, the default"))
 }
 

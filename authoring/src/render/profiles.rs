@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cartouche_crds::{ClusterRunProfileSpec, ProfileVersion, Runnable};
 use cartouche_language::Diagnostics;
 use cartouche_protocol::{
-    facts::{RunnableFacts, Unknown, chosen, subject},
+    facts::{RunnableFacts, Unknown, choose_profile, subject},
     ledger::Ledger,
     messages::diagnosis::{Held, Unchosen},
     profiles::{KnownProfile, Labels, NAMESPACE_NAME_LABEL, Profiles, Rank, Subject, misses, rank},
@@ -35,7 +35,7 @@ pub struct With<'a> {
 
 impl<'a> With<'a> {
     /// Returns the profile, or its problems if it cannot be used.
-    pub fn of(
+    pub fn from_profile(
         known: &'a KnownProfile,
         refresh_token: Option<&'a str>,
     ) -> Result<Self, &'a Diagnostics> {
@@ -51,9 +51,9 @@ impl<'a> With<'a> {
 /// Returns the profiles of some files, for Runnables of a namespace with these labels; without labels, with those of
 /// the file of the namespace, if there is one.
 #[must_use]
-pub fn known(objects: &Objects, namespace: &str, labels: Option<&Labels>) -> Profiles {
+pub fn read_profiles(objects: &Objects, namespace: &str, labels: Option<&Labels>) -> Profiles {
     let all = objects.profiles.iter();
-    let all = all.map(|document| Arc::new(profile_file::known(document)));
+    let all = all.map(|document| Arc::new(profile_file::compile(document)));
     Profiles {
         all: Arc::new(all.collect()),
         namespace_labels: namespace_labels(objects, namespace, labels).map(Arc::new),
@@ -90,7 +90,7 @@ fn labels_of(object: &Value) -> Labels {
 /// Returns the facts of a Runnable that rules read. Other fields that cannot be read do not matter.
 pub(crate) fn facts(runnable: &Value) -> RunnableFacts {
     if let Ok(typed) = serde_json::from_value::<Runnable>(runnable.clone()) {
-        return RunnableFacts::of(&typed);
+        return RunnableFacts::from_runnable(&typed);
     }
     let text = |pointer: &str| runnable.pointer(pointer)?.as_str().map(str::to_owned);
     RunnableFacts {
@@ -109,11 +109,11 @@ pub fn by_rules(
     is_required: bool,
 ) -> Result<Option<Arc<KnownProfile>>, Box<Finding>> {
     let facts = facts(&runnable.value);
-    let found = chosen(&facts, profiles, is_required, &Ledger::default());
+    let found = choose_profile(&facts, profiles, is_required, &Ledger::default());
     match found {
         Ok(found) => Ok(found
             .pinned
-            .and_then(|pinned| profiles.named(&pinned.name).cloned())),
+            .and_then(|pinned| profiles.get(&pinned.name).cloned())),
         Err(Unknown::Namespace) => Err(Box::new(unknown_namespace(runnable, namespace))),
         Err(Unknown::Held(held)) => {
             let finding = unchosen(objects, runnable, &held);
@@ -168,7 +168,7 @@ fn unchosen(objects: &Objects, runnable: &Document, held: &Held) -> Finding {
     };
     let offered = offered.iter().filter_map(|name| objects.profile(name));
     offered.fold(finding, |finding, profile| {
-        finding.related(profile.place_of(&["metadata", "name"]), "it matches")
+        finding.with_related(profile.place_of(&["metadata", "name"]), "it matches")
     })
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{
     Member, Schema,
     encoded::unreadable,
-    limits::{mismatched, out_of_range, wrong_choice, wrong_count},
+    limits::{find_mismatch, out_of_range, wrong_choice, wrong_count},
     mismatch::{Fault, Mismatch},
     partial::Partial,
 };
@@ -157,7 +157,7 @@ impl<'a> Checker<'a> {
             .filter(|step| matches!(step, Segment::Key(_)))
             .take(depth)
             .cloned();
-        match crate::source::shown(&objects.collect::<Vec<_>>()).as_str() {
+        match crate::source::field_path(&objects.collect::<Vec<_>>()).as_str() {
             "" => Some(format!(
                 "'{key}' is a field of the object itself: check the indentation"
             )),
@@ -182,7 +182,7 @@ impl<'a> Checker<'a> {
             Value::String(text) => {
                 let count = text.chars().count();
                 wrong_count(schema, "Length", count, "character")
-                    .or_else(|| mismatched(schema, text))
+                    .or_else(|| find_mismatch(schema, text))
             }
             _ => None,
         };
@@ -238,7 +238,7 @@ fn other_type(schema: Schema<'_>, value: &Partial) -> Option<(String, Option<Str
     }
     let wanted = schema.type_name()?;
     let fits = wanted == is || (wanted, is) == ("number", "integer");
-    let help = || cure(SchemaType::named(wanted)?, value);
+    let help = || cure(SchemaType::from_name(wanted)?, value);
     (!fits).then(|| (with_article(wanted), help()))
 }
 
@@ -267,7 +267,7 @@ fn cure(wanted: SchemaType, value: &Partial) -> Option<String> {
         Partial::Scalar(scalar) => Some(scalar),
         _ => None,
     };
-    let cure = TypeCure::of(wanted, scalar)?;
+    let cure = TypeCure::find(wanted, scalar)?;
     Some(match (cure, scalar) {
         (TypeCure::AddQuotes, Some(scalar)) => format!("{cure}: \"{scalar}\""),
         (TypeCure::TakeQuotesAway, Some(Value::String(text))) => format!("{cure}: {text}"),

@@ -26,7 +26,7 @@ pub(super) fn out_of_range(schema: Schema<'_>, number: &Number) -> Option<String
 
 /// Returns the fault of a text that does not match the pattern. A pattern that cannot be read is ignored: the API
 /// server may support more.
-pub(super) fn mismatched(schema: Schema<'_>, text: &str) -> Option<String> {
+pub(super) fn find_mismatch(schema: Schema<'_>, text: &str) -> Option<String> {
     let pattern = schema.text("pattern")?;
     (matches_pattern(text, pattern) == Some(false))
         .then(|| format!("does not match the pattern {pattern}"))

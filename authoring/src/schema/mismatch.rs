@@ -1,6 +1,6 @@
 //! Places where a value does not fit its schema.
 
-use crate::source::{Segment, shown};
+use crate::source::{Segment, field_path};
 
 /// One such place.
 #[derive(Clone, Debug)]
@@ -28,10 +28,10 @@ pub(crate) enum Fault {
 impl Mismatch {
     /// Returns the fault in one sentence.
     pub(crate) fn message(&self) -> String {
-        let place = shown(&self.at);
+        let place = field_path(&self.at);
         match &self.fault {
             Fault::Unknown { key } => {
-                let parent = shown(self.at.split_last().map_or(&[], |(_, parent)| parent));
+                let parent = field_path(self.at.split_last().map_or(&[], |(_, parent)| parent));
                 match parent.as_str() {
                     "" => format!("unknown field '{key}'"),
                     parent => format!("unknown field '{key}' in {parent}"),

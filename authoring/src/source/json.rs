@@ -138,7 +138,7 @@ impl Reader<'_> {
         if let Some(integer) = text.parse::<i64>().ok().filter(|_| is_integer) {
             return Ok(integer.into());
         }
-        let float = text.parse().ok().and_then(number::stored);
+        let float = text.parse().ok().and_then(number::normalize);
         if float.is_none() {
             let refusal = Refusal::new("this number is too large", start..self.at);
             self.refusal.get_or_insert(refusal);

@@ -78,7 +78,7 @@ fn begin_of_yaml(text: &str, start: usize) -> Option<usize> {
 
 /// Reads YAML up to the end.
 fn yaml_documents(text: &str, start: usize, documents: &mut Vec<Node>) -> Result<(), Refusal> {
-    let lines = Lines::of(text, start);
+    let lines = Lines::new(text, start);
     let read = split(&lines.text, start).and_then(|spans| {
         let texts = spans.into_iter().filter_map(|span| {
             let before_end = lines.text.get(..span.end)?;
@@ -131,7 +131,7 @@ struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     /// Reads the lines of a text from some byte on.
-    fn of(text: &'a str, start: usize) -> Self {
+    fn new(text: &'a str, start: usize) -> Self {
         let mut removed = Vec::new();
         if text.is_empty() || text.ends_with('\n') && !text.contains("\r\n") {
             let text = Cow::Borrowed(text);

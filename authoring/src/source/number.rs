@@ -4,7 +4,7 @@ use serde_json::{Number, Value};
 
 /// Returns a float as it comes back from the API server, which writes it as Go does: a float without a fraction is an
 /// integer then, unless it is very large. `None` if JSON has no such number.
-pub(super) fn stored(float: f64) -> Option<Value> {
+pub(super) fn normalize(float: f64) -> Option<Value> {
     let text = as_json(float)?;
     // Zero has no sign when it is an integer.
     let text = if text == "-0" { "0" } else { &text };
@@ -83,10 +83,10 @@ mod tests {
             (1e-7, "1e-7"),
         ] {
             let read: Number = serde_json::from_str(text).unwrap();
-            assert_eq!(stored(float), Some(Value::Number(read)), "{text}");
+            assert_eq!(normalize(float), Some(Value::Number(read)), "{text}");
         }
-        assert_eq!(stored(f64::INFINITY), None);
-        assert_eq!(stored(f64::NAN), None);
+        assert_eq!(normalize(f64::INFINITY), None);
+        assert_eq!(normalize(f64::NAN), None);
     }
 
     #[test]

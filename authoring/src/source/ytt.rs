@@ -13,7 +13,7 @@ pub(crate) enum Ytt {
 }
 
 impl Ytt {
-    pub(crate) fn of(text: &str) -> Self {
+    pub(crate) fn scan(text: &str) -> Self {
         if text.lines().any(begins_with_ytt) {
             Self::AtLineStart
         } else if text.contains(YTT) {

@@ -71,14 +71,17 @@ pub fn perform(case: &Case, mode: Mode) -> anyhow::Result<Vec<Difference>> {
     let namespace = runnable.pointer("/metadata/namespace");
     let namespace = namespace.and_then(Value::as_str).unwrap_or_default();
     let is_required = template_file::needs_profile(&template_document);
-    let profile = match profile::of(case, (&runnable, namespace), is_required)? {
+    let profile = match profile::choose(case, (&runnable, namespace), is_required)? {
         Ok(profile) => profile,
         Err(why) => {
             expectations.error(&why)?;
             return Ok(expectations.differences);
         }
     };
-    let with = match profile.as_deref().map(|known| With::of(known, None)) {
+    let with = match profile
+        .as_deref()
+        .map(|known| With::from_profile(known, None))
+    {
         None => None,
         Some(Ok(with)) => Some(with),
         Some(Err(problems)) => {
@@ -131,10 +134,7 @@ fn runnable(case: &Case) -> anyhow::Result<Value> {
     if let Some(inputs) = &case.inputs {
         find::merge_patch(&mut runnable, &json!({ "spec": { "inputs": inputs } }));
     }
-    Ok(render::prepared(
-        &runnable,
-        objects::namespace_of(&document),
-    ))
+    Ok(render::prepare(&runnable, objects::namespace_of(&document)))
 }
 
 struct Expectations<'a> {

@@ -41,7 +41,7 @@ impl<'a> PlayedRun<'a> {
             &json!({ "metadata": { "uid": RUN_UID, "creationTimestamp": Timestamp::UNIX_EPOCH.to_string() } }),
         );
         let mut facts = facts(template, run, runnable);
-        let identity = RunIdentity::of(&object).context("the run has no name")?;
+        let identity = RunIdentity::from_object(&object).context("the run has no name")?;
         let intent = facts
             .rendering
             .as_ref()
@@ -124,7 +124,7 @@ fn reading(template: &Template, object: &Value) -> Option<FetchedRun> {
         read => read,
     };
     Some(FetchedRun {
-        run: RunIdentity::of(object)?,
+        run: RunIdentity::from_object(object)?,
         health,
         outputs,
         // Neither is anything that a test expects.

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use anyhow::bail;
 use cartouche_protocol::{
-    facts::{Unknown, chosen},
+    facts::{Unknown, choose_profile},
     ledger::Ledger,
     profiles::{KnownProfile, Profiles},
 };
@@ -14,13 +14,13 @@ use crate::{
     manifests,
     objects::Objects,
     profile_file,
-    render::profiles::{facts, known},
+    render::profiles::{facts, read_profiles},
     template_test::Case,
 };
 
 /// Returns the profile of its file, or the one that the rules of several choose, or the reason why none can be chosen,
 /// which a case may expect.
-pub(super) fn of(
+pub(super) fn choose(
     case: &Case,
     (runnable, namespace): (&Value, &str),
     is_required: bool,
@@ -37,13 +37,13 @@ pub(super) fn of(
             if objects.profiles.is_empty() {
                 bail!("{} holds no ClusterRunProfile", path.display());
             }
-            known(&objects, namespace, case.namespace_labels.as_ref())
+            read_profiles(&objects, namespace, case.namespace_labels.as_ref())
         }
     };
-    match chosen(&facts(runnable), &profiles, is_required, &Ledger::default()) {
+    match choose_profile(&facts(runnable), &profiles, is_required, &Ledger::default()) {
         Ok(chosen) => {
             let pinned = chosen.pinned;
-            let found = pinned.and_then(|pinned| profiles.named(&pinned.name).cloned());
+            let found = pinned.and_then(|pinned| profiles.get(&pinned.name).cloned());
             Ok(Ok(found))
         }
         Err(Unknown::Held(held)) => Ok(Err(format!("{held}\n"))),
@@ -60,5 +60,5 @@ fn one(path: &Path, case: &Case) -> anyhow::Result<KnownProfile> {
     if !document.is_ours(crate::objects::PROFILE) {
         bail!("{} holds no ClusterRunProfile", path.display());
     }
-    Ok(profile_file::known(&document))
+    Ok(profile_file::compile(&document))
 }

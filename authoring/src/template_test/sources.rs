@@ -57,7 +57,7 @@ fn sources(runnable: &Value) -> anyhow::Result<Vec<InputSource>> {
 
 /// Returns true if an input comes from an object of this kind.
 fn is_named(object: &Document, sources: &[InputSource]) -> bool {
-    let named = sources.iter().filter_map(SourceObject::of);
+    let named = sources.iter().filter_map(SourceObject::from_source);
     let own = (object.api_version(), object.kind());
     named.into_iter().any(|it| it.type_meta() == own)
 }
@@ -100,7 +100,7 @@ fn read_one(
 }
 
 fn unread(document: &Document, wanted: &SourceObject, unusable: Unusable) -> anyhow::Error {
-    let (what, cure) = unusable.said();
+    let (what, cure) = unusable.explain();
     anyhow!(
         "{}: {wanted} has a value {what}\nhint: {cure}",
         document.source.name

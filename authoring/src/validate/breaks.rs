@@ -150,7 +150,7 @@ impl Check<'_> {
             Finding::warning(Rule::Surprise, message)
                 .at(place)
                 .label("is inserted into the text unchanged")
-                .related(subject::place(self.runnable, &[]), "for this Runnable")
+                .with_related(subject::place(self.runnable, &[]), "for this Runnable")
                 .help(cure),
         );
     }

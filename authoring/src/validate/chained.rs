@@ -83,7 +83,7 @@ fn undeclared(
         .unwrap_or_else(|| "declare it under outputs of that template".to_owned());
     let finding = Finding::error(Rule::Value, message).label("no such output");
     let place = selected.place_of(&["metadata", "name"]);
-    Some(finding.related(place, "selected here").help(help))
+    Some(finding.with_related(place, "selected here").help(help))
 }
 
 fn unchecked(runnable: &Document, selected: &Document) -> Finding {

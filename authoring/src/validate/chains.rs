@@ -20,7 +20,7 @@ pub(super) fn check(objects: &Objects) -> Vec<Finding> {
         .iter()
         .map(|document| {
             let key = SourceKey::runnable(namespace_of(document), document.name());
-            (key, Member::of(document))
+            (key, Member::from_document(document))
         })
         .collect();
     let mut writers: BTreeMap<&SourceKey, Vec<&SourceKey>> = BTreeMap::new();
@@ -66,13 +66,13 @@ struct Write {
 }
 
 impl<'a> Member<'a> {
-    fn of(document: &'a Document) -> Self {
+    fn from_document(document: &'a Document) -> Self {
         let wanted: Vec<OutputSink> = document.field("writeOutputsTo").unwrap_or_default();
         let write = |(index, sink): (usize, &OutputSink)| {
             let mut at = Segment::keys(["spec", "writeOutputsTo"]);
             at.push(Segment::Index(index));
             at.extend(Segment::keys(["name"]));
-            let object = sinks::of(sink);
+            let object = sinks::identify(sink);
             let place = document.place_at(&at);
             let shown = object.as_sink(document.namespace())?;
             Some((
@@ -88,7 +88,7 @@ impl<'a> Member<'a> {
     }
 
     /// Returns its name in its file.
-    fn shown(&self) -> SourceKey {
+    fn source_key(&self) -> SourceKey {
         SourceKey::runnable(self.document.namespace(), self.document.name())
     }
 }
@@ -99,7 +99,7 @@ fn finding(members: &BTreeMap<SourceKey, Member<'_>>, way: &[&SourceKey]) -> Opt
     for (key, next) in round {
         if let Some(member) = members.get(*key) {
             let read = member.reads.iter().find(|read| read.source == **next)?;
-            shown.push(member.shown());
+            shown.push(member.source_key());
             steps.push((member, "reads", read.place.clone()));
         } else {
             let writer = members.get(*next)?;
@@ -118,6 +118,6 @@ fn finding(members: &BTreeMap<SourceKey, Member<'_>>, way: &[&SourceKey]) -> Opt
         .help(told.cure());
     Some(steps.fold(finding, |finding, (member, does, place)| {
         let label = format!("and Runnable {} {does} this", member.document.name());
-        finding.related(place, label)
+        finding.with_related(place, label)
     }))
 }

@@ -28,7 +28,7 @@ pub(super) fn check(document: &Document, template: &Template, known: &KindSchema
         document,
         schema,
         kind,
-        is_known: kinds::known(api_version, kind).is_some(),
+        is_known: kinds::find_kind(api_version, kind).is_some(),
     };
     match document.root.at(&["spec", "healthRule"]) {
         Some(rule) => checked.rule(rule),

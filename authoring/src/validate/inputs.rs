@@ -46,7 +46,7 @@ pub(super) fn misfit(
     let message = match (kind.to_string(), inputs.last()) {
         (_, Some(Segment::Key(key))) if unknown => format!("there is no input '{key}'"),
         (what, _) => match what.strip_prefix("it ") {
-            Some(rest) => format!("{} {rest}", source::shown(steps)),
+            Some(rest) => format!("{} {rest}", source::field_path(steps)),
             None => what,
         },
     };
@@ -66,10 +66,12 @@ pub(super) fn misfit(
         _ if unknown => (inputs, "the inputs are declared here"),
         _ => (inputs, "declared here"),
     };
-    Some(match input_schema::declared(template, declared_at) {
-        Some(node) => finding.related(declared_place(template, node, declared_at), label),
-        None => finding,
-    })
+    Some(
+        match input_schema::find_declaration(template, declared_at) {
+            Some(node) => finding.with_related(declared_place(template, node, declared_at), label),
+            None => finding,
+        },
+    )
 }
 
 /// Returns the cure of an input that does not fit, at the end of these steps of the Runnable.
@@ -89,7 +91,7 @@ fn misfit_help(problem: &Diagnostic, steps: &[Segment], runnable: &Document) -> 
             let more = kind.cure().map(|cure| format!("; {cure}"));
             format!(
                 "give it under {} of the Runnable, {key}: ...{}",
-                source::shown(steps),
+                source::field_path(steps),
                 more.unwrap_or_default()
             )
         }
@@ -132,7 +134,7 @@ fn declared_place(template: &Document, node: &source::Node, inputs: &[Segment]) 
             .and_then(|spec| spec.entry("inputSchema")),
         Some(Segment::Key(key)) => {
             let parent = inputs.split_last().map_or(&[][..], |(_, parent)| parent);
-            input_schema::declared(template, parent)
+            input_schema::find_declaration(template, parent)
                 .and_then(|node| node.get("properties"))
                 .and_then(|properties| properties.entry(key))
         }
@@ -148,7 +150,7 @@ fn is_of_schema(diagnostic: &Diagnostic) -> bool {
 
 /// Finds tags that read an input which is not declared, or which a Runnable may leave out.
 pub(super) fn check(template: &Document, draft: &Draft) -> Vec<Finding> {
-    let Some(schema) = input_schema::of(template) else {
+    let Some(schema) = input_schema::find_schema(template) else {
         return Vec::new();
     };
     let mut of_schema = draft

@@ -30,12 +30,12 @@ pub(super) fn finding(
     };
     let said = mismatch(&problem.at).message();
     let message = format!("Runnable {}: {said}", runnable.name());
-    let quoted = shape::quoted(runnable, &runnable.root, &mismatch(&given_at));
+    let quoted = shape::suggest_quotes(runnable, &runnable.root, &mismatch(&given_at));
     Some(
         Finding::error(Rule::FieldType, message)
             .at(template_file::place_of(document, problem))
             .label("this has to be a string")
-            .related(subject::place(runnable, &given_at), "given here")
+            .with_related(subject::place(runnable, &given_at), "given here")
             .maybe_help(
                 secrets::help(document, runnable, &problem.at)
                     .or(quoted)

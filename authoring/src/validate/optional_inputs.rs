@@ -47,7 +47,7 @@ pub(super) fn check(objects: &Objects, runnable: &Document) -> Vec<Finding> {
         let finding = Finding::warning(Rule::Source, message)
             .at(runnable.place_at(&at))
             .label("this lets it be left out")
-            .related(tag.place_of(None), "read here");
+            .with_related(tag.place_of(None), "read here");
         findings.push(finding.help(
             "remove optional, so that the run waits for the input; or give it a default in inputSchema of the template",
         ));

@@ -123,7 +123,7 @@ fn of_pods(
     pods: &[Pod<'_>],
     namespaces: &BTreeSet<&str>,
 ) -> Vec<Fault> {
-    let brought = volumes::Brought::of(objects, template);
+    let brought = volumes::Brought::collect(objects, template);
     let mut faults: Vec<Fault> = pods.iter().flat_map(of_pod).collect();
     faults.extend(pods.iter().flat_map(|pod| volumes::mounts(pod, &brought)));
     faults.extend(references::check(objects, pods, namespaces));

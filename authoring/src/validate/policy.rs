@@ -30,7 +30,7 @@ pub(super) fn check(document: &Document, is_template: bool) -> Vec<Finding> {
     } else {
         (asks(document), Asks::default())
     };
-    let faults = Policy::of(&own, &general).err().unwrap_or_default();
+    let faults = Policy::merge(&own, &general).err().unwrap_or_default();
     let findings = faults.into_iter().map(|fault| finding(document, fault));
     let others = without_unit(document).into_iter().chain(twice(document));
     let others = others.chain(never_longer(document));
@@ -56,12 +56,12 @@ pub(super) fn check_name(
     let name = rendered.pointer("/metadata/name").and_then(Value::as_str);
     let name = name.filter(|name| !name.is_empty())?;
     let own = runnable.map(asks).unwrap_or_default();
-    let policy = Policy::of(&own, &asks(template)).ok()?;
+    let policy = Policy::merge(&own, &asks(template)).ok()?;
     let fault = policy.check_name(Some(name)).err()?.into_iter().next()?;
     let at_name = template.place_of(&["spec", "template", "metadata", "name"]);
     let mut both = [Some(template), runnable].into_iter().flatten();
     let asking = both.find(|document| asks(document).retry.is_some())?;
-    let finding = finding(asking, fault).related(at_name, "each run gets this name");
+    let finding = finding(asking, fault).with_related(at_name, "each run gets this name");
     Some(match runnable {
         // A Runnable may do without.
         None => Finding {
@@ -90,7 +90,8 @@ pub(super) fn check_stop(
     let text = |field: &str| body.get(field).and_then(Value::as_str);
     let (api_version, kind) = (text("apiVersion")?, text("kind")?);
     let is_tagged = api_version.contains("$(") || kind.contains("$(");
-    let works = kinds::known(api_version, kind).is_none_or(|it| it.cancel != Cancel::NeverAtWork);
+    let works =
+        kinds::find_kind(api_version, kind).is_none_or(|it| it.cancel != Cancel::NeverAtWork);
     let of_run = (api_version, kind);
     if is_tagged || !works || policy.way_to_stop(of_run, Some(of_run)).is_some() {
         return None;

@@ -26,7 +26,7 @@ pub fn problem_finding(document: &Document, problem: &Diagnostic) -> Finding {
         (Root::Template, "kind" | "apiVersion") => Rule::Kind,
         _ => Rule::Template,
     };
-    let message = explained::of(problem);
+    let message = explained::explain(problem);
     let mut finding = Finding::error(rule, message.text)
         .at(template_file::place_of(document, problem))
         .maybe_help(message.help);

@@ -53,10 +53,10 @@ pub fn alone(objects: &Objects) -> Vec<Finding> {
 
 /// Compiles a profile, and returns its errors or its warnings as the controller reports them.
 fn compiled(document: &Document) -> Vec<Finding> {
-    match profile_file::known(document).compiled {
+    match profile_file::compile(document).compiled {
         Ok(profile) => {
             let warned = profile.warnings();
-            let mut findings = warnings::unclosed(document, warned);
+            let mut findings = warnings::find_unclosed(document, warned);
             findings.extend(warnings::surprises(document, warned));
             findings
         }

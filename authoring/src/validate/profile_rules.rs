@@ -23,7 +23,7 @@ type Profiles<'a> = Vec<(&'a Document, ClusterRunProfileSpec)>;
 pub(super) fn check(objects: &Objects) -> Vec<Finding> {
     let all = objects.profiles.iter();
     let profiles: Profiles<'_> = all
-        .map(|profile| (profile, profile_file::known(profile).spec))
+        .map(|profile| (profile, profile_file::compile(profile).spec))
         .collect();
     if profiles.is_empty() || !objects.is_whole() {
         return Vec::new();
@@ -174,7 +174,7 @@ impl Seen<'_> {
         let candidate = Candidate { name: asked, spec };
         rank(spec, &self.subject()).is_none().then(|| {
             finding(message, "it does not match")
-                .related(rules_of(profile), "its rules")
+                .with_related(rules_of(profile), "its rules")
                 .help(format!(
                     "remove spec.profileName, or add a rule to the profile: {}",
                     rule_for(runnable)
@@ -230,7 +230,7 @@ impl Seen<'_> {
         let finding = Finding::warning(Rule::Profile, message)
             .at(runnable.place_of(&["metadata", "name"]))
             .label("no run is made of this")
-            .related(template.place_of(&["spec", "profile"]), "required here")
+            .with_related(template.place_of(&["spec", "profile"]), "required here")
             .help(format!(
                 "add such a rule to a profile: {}",
                 rule_for(runnable)

@@ -39,7 +39,7 @@ pub(super) fn check(object: &Value) -> Option<Refused> {
             if let Some(meant) = suggestion::nearest(policy, rule.allowed.iter().copied()) {
                 help = format!("did you mean '{meant}'? {help}");
             }
-            format!("{} cannot be '{policy}'", crate::source::shown(&at))
+            format!("{} cannot be '{policy}'", crate::source::field_path(&at))
         }
         Some(_) => return None,
     };

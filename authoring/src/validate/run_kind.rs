@@ -109,7 +109,7 @@ fn by_declaration(document: &Document, body: &Node, mismatch: &Mismatch) -> Find
     };
     let tags = node.text().map(syntax::tags).unwrap_or_default();
     match tags.as_slice() {
-        [tag] if tag.alone && input_schema::of(document).is_some() => {
+        [tag] if tag.alone && input_schema::find_schema(document).is_some() => {
             let steps = syntax::steps(&tag.path);
             if input_schema::below_inputs(&steps).is_none() {
                 return finding;

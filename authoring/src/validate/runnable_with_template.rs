@@ -42,14 +42,14 @@ pub(super) fn check(
     let Some(draft) = template_file::draft(document) else {
         return Vec::new();
     };
-    let (selected, mut findings) = selection::selected(objects, runnable);
+    let (selected, mut findings) = selection::select(objects, runnable);
     let absent = given.absent.iter();
     let read = absent.filter(|absent| draft.template().reads_input(&absent.input));
-    findings.extend(read.filter_map(|absent| absent.unchecked(runnable)));
-    let prepared = render::prepared(&runnable.value, namespace_of(runnable));
+    findings.extend(read.filter_map(|absent| absent.unchecked_finding(runnable)));
+    let prepared = render::prepare(&runnable.value, namespace_of(runnable));
     let context = Context::new(&prepared, selected.map(|selected| &selected.value));
-    let context = context.and_then(|context| context.with_sources(&given.known()));
-    let runnable = &given.seen(runnable);
+    let context = context.and_then(|context| context.with_sources(&given.known_values()));
+    let runnable = &given.complete(runnable);
     let context = match context {
         Ok(context) => context,
         Err(problems) => {
@@ -61,7 +61,7 @@ pub(super) fn check(
             return findings;
         }
     };
-    let attempt = draft.attempt(&context, &given.unknown());
+    let attempt = draft.attempt(&context, &given.unknown_names());
     let asked = runnable.root.at(&["spec", "selector"]).is_some();
     let unfinished = selected.filter(|chosen| chained::is_unfinished(chosen));
     let has_no_inputs = part_of::inputs_are_unread(runnable);
@@ -83,7 +83,7 @@ pub(super) fn check(
     }
     findings.extend(check_run(objects, document, runnable, &attempt, knowledge));
     if attempt.problems.is_empty()
-        && given.unknown().is_empty()
+        && given.unknown_names().is_empty()
         && (selected.is_some() || !asked)
         && unfinished.is_none()
     {
@@ -128,7 +128,7 @@ pub fn made_finding(
         ),
         ..finding
     }
-    .related(subject::place(runnable, &[]), "for this Runnable")
+    .with_related(subject::place(runnable, &[]), "for this Runnable")
 }
 
 /// Returns the finding about a value that the template reads, and the profile does not give.
@@ -151,7 +151,7 @@ fn missing_value(
     let finding = Finding::error(Rule::Profile, message)
         .at(template_file::place_of(document, problem))
         .label("has no value")
-        .related(profile.place_of(&["metadata", "name"]), "in this profile")
+        .with_related(profile.place_of(&["metadata", "name"]), "in this profile")
         .help(format!(
             "give it under spec.values of the profile: {key}: ..."
         ));
@@ -187,7 +187,7 @@ pub(super) fn problem_finding(
         message: format!("Runnable {}: {}", runnable.name(), finding.message),
         ..finding
     }
-    .related(subject::place(runnable, &[]), "for this Runnable")
+    .with_related(subject::place(runnable, &[]), "for this Runnable")
 }
 
 /// Cure if an object of a file lacks the status. The controller, which has no file, reports something else.
@@ -223,7 +223,7 @@ fn missing_finding(
     Finding::error(Rule::Value, message)
         .at(template_file::place_of(document, problem))
         .label("has no value")
-        .related(subject::place(runnable, &missing.above), label)
+        .with_related(subject::place(runnable, &missing.above), label)
         .maybe_help(
             dots()
                 .or_else(|| part_of::cure(runnable, &missing.above, &missing.step))
@@ -235,7 +235,7 @@ fn missing_finding(
                 })
                 .or_else(|| suggestion::hint(key, "it gives", known))
                 .or(add)
-                .or_else(|| explained::of(problem).help),
+                .or_else(|| explained::explain(problem).help),
         )
 }
 

@@ -28,7 +28,7 @@ pub(super) fn check(document: &Document, runnable: &Document) -> Vec<Finding> {
         Finding::warning(Rule::Surprise, message)
             .at(tag.place_of(None))
             .label("this is a reference")
-            .related(
+            .with_related(
                 runnable.place_of(&["metadata", "name"]),
                 "for this Runnable",
             )

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Returns the object, and the finding if it is not exactly one.
-pub(super) fn selected<'a>(
+pub(super) fn select<'a>(
     objects: &'a Objects,
     runnable: &Document,
 ) -> (Option<&'a Document>, Vec<Finding>) {
@@ -64,6 +64,6 @@ fn nearly_selected(objects: &Objects, runnable: &Document) -> Vec<String> {
     others
         .filter(|(object, _)| is_wanted(object))
         .take(objects::NAMED)
-        .map(|(object, why)| format!("not {}: {why}", objects::shown(object)))
+        .map(|(object, why)| format!("not {}: {why}", objects::describe(object)))
         .collect()
 }

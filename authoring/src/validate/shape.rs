@@ -59,7 +59,7 @@ pub(super) fn finding(document: &Document, root: &Node, mismatch: &Mismatch) -> 
         .label(label)
         .maybe_help(
             beside_template(document, root, mismatch)
-                .or_else(|| quoted(document, root, mismatch))
+                .or_else(|| suggest_quotes(document, root, mismatch))
                 .or_else(|| written_flat(document, root, mismatch))
                 .or_else(|| one_block(document, root, mismatch))
                 .or_else(|| mismatch.help.clone())
@@ -78,7 +78,11 @@ fn beside_template(document: &Document, root: &Node, mismatch: &Mismatch) -> Opt
 
 /// Returns the cure of a text without quotes, as it is written: it was read as another value, such as `1` for `1.0` or
 /// `false` for `no`.
-pub(super) fn quoted(document: &Document, root: &Node, mismatch: &Mismatch) -> Option<String> {
+pub(super) fn suggest_quotes(
+    document: &Document,
+    root: &Node,
+    mismatch: &Mismatch,
+) -> Option<String> {
     let is_text = matches!(&mismatch.fault, Fault::Type { wanted, .. } if wanted == "a string");
     let (node, _, taken) = root.follow(&mismatch.at);
     let Content::Scalar(Value::Number(_) | Value::Bool(_)) = &node.content else {

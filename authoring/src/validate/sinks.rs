@@ -22,7 +22,7 @@ pub(super) fn check(objects: &Objects, runnable: &Document) -> Vec<Finding> {
     let draft = objects.template_of(runnable).and_then(template_file::draft);
     let declared = draft
         .as_ref()
-        .map(|draft| sinks::declared(draft.template()));
+        .map(|draft| sinks::list_outputs(draft.template()));
     let mut told: Vec<Fault> = Vec::new();
     let mut findings = Vec::new();
     for (index, sink) in wanted.iter().enumerate() {
@@ -35,7 +35,12 @@ pub(super) fn check(objects: &Objects, runnable: &Document) -> Vec<Finding> {
             }
         }
         at.push("name".into());
-        findings.extend(made_by_others(objects, runnable, &sinks::of(sink), &at));
+        findings.extend(made_by_others(
+            objects,
+            runnable,
+            &sinks::identify(sink),
+            &at,
+        ));
     }
     findings.extend(nowhere(runnable, &wanted, declared.as_ref()));
     findings.extend(left_out(runnable, &wanted, declared.as_ref()));
@@ -70,13 +75,13 @@ fn made_by_others(
 }
 
 /// Finds objects that several Runnables write to: the first one to write has it, and the others are refused.
-pub(super) fn shared(objects: &Objects) -> Vec<Finding> {
+pub(super) fn find_shared(objects: &Objects) -> Vec<Finding> {
     let mut writers: BTreeMap<SourceKey, (&Document, SourceSpan)> = BTreeMap::new();
     let mut findings = Vec::new();
     for runnable in &objects.runnables {
         let wanted: Vec<OutputSink> = runnable.field(FIELD).unwrap_or_default();
         for (index, sink) in wanted.iter().enumerate() {
-            let object = sinks::of(sink);
+            let object = sinks::identify(sink);
             let Some(key) = object.as_sink(namespace_of(runnable)) else {
                 continue;
             };
@@ -97,7 +102,7 @@ pub(super) fn shared(objects: &Objects) -> Vec<Finding> {
                     if is_placed_elsewhere(first, runnable) {
                         finding.severity = Severity::Warning;
                     }
-                    findings.push(finding.related(written.clone(), "written here"));
+                    findings.push(finding.with_related(written.clone(), "written here"));
                 }
                 None => drop(writers.insert(key, (runnable, place))),
             }

@@ -91,7 +91,7 @@ const TYPES: [&str; 6] = ["object", "array", "string", "integer", "number", "boo
 pub(super) fn type_of(path: &str, template: &Document, knowledge: &Knowledge) -> Option<String> {
     let whole = syntax::whole_steps(path)?;
     if let Some((schema, inputs)) =
-        input_schema::of(template).zip(input_schema::below_inputs(&whole))
+        input_schema::find_schema(template).zip(input_schema::below_inputs(&whole))
     {
         return match walk(schema, inputs).ok()? {
             Reached::Known(reached) if reached.get("nullable").is_none() => {

@@ -57,7 +57,7 @@ fn finding(misfit: &Misfit, place: SourceSpan) -> Finding {
         Some(_) => "a string, a list of strings or a map of strings",
         None => "a string",
     };
-    let at = source::shown(&misfit.at);
+    let at = source::field_path(&misfit.at);
     let message = format!("{at} has to be {wanted}, and is {}", misfit.is);
     let finding = match &misfit.text {
         Some(text) => Finding::warning(Rule::FieldType, message).help(format!(

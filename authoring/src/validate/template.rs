@@ -31,8 +31,8 @@ pub(super) fn check(objects: &Objects, document: &Document, knowledge: &Knowledg
     };
     let template = draft.template();
     // Other findings about a text with an unclosed tag only follow from that.
-    let unclosed = warnings::unclosed(document, template.warnings());
-    let known = ErrorPlaces::of(&unclosed);
+    let unclosed = warnings::find_unclosed(document, template.warnings());
+    let known = ErrorPlaces::from_findings(&unclosed);
     let problems = draft.problems();
     let others = problems.iter().filter(|it| !no_kind::is_of(it));
     findings.extend(others.map(|problem| problem_finding(document, problem)));
@@ -53,7 +53,7 @@ pub(super) fn check(objects: &Objects, document: &Document, knowledge: &Knowledg
     findings.extend(requires::check(document, knowledge));
     let kind = run_kind::check(document, template, knowledge);
     // The finding about a wrong type has a cure.
-    let typed = ErrorPlaces::of(&kind.findings);
+    let typed = ErrorPlaces::from_findings(&kind.findings);
     findings.retain(|finding| finding.rule != Rule::Template || !typed.are_within(finding));
     findings.extend(kind.findings);
     if kind.schema.is_none() {
@@ -68,9 +68,9 @@ pub(super) fn check(objects: &Objects, document: &Document, knowledge: &Knowledg
         // Findings from the table of kinds have a cure.
         let mut of_schema = outputs::check(document, &draft, schema);
         of_schema.extend(health_rule::check(document, template, schema));
-        let told = ErrorPlaces::of(&warned);
+        let told = ErrorPlaces::from_findings(&warned);
         of_schema.retain(|finding| !told.are_within(finding));
-        let told = ErrorPlaces::of(&of_schema);
+        let told = ErrorPlaces::from_findings(&of_schema);
         warned.retain(|finding| finding.severity == Severity::Error || !told.are_within(finding));
         findings.extend(of_schema);
     }

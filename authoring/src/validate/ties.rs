@@ -23,7 +23,7 @@ const OTHERS: &str = "";
 pub(super) fn check(objects: &Objects) -> Vec<Finding> {
     let known = objects.profiles.iter();
     let known: Vec<(&Document, KnownProfile)> = known
-        .map(|document| (document, profile_file::known(document)))
+        .map(|document| (document, profile_file::compile(document)))
         .collect();
     let candidates = known.iter().map(|(_, profile)| Candidate {
         name: &profile.version.name,
@@ -95,7 +95,7 @@ fn finding(
         .at(document.place_at(at))
         .help(unchosen.cure());
     others.into_iter().fold(finding, |finding, other| {
-        finding.related(
+        finding.with_related(
             other.place_of(&["metadata", "name"]),
             "it matches them, too",
         )

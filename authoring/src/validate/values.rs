@@ -55,7 +55,10 @@ fn annotations(runnable: &Document) -> Vec<Finding> {
 fn approves_nothing(runnable: &Document) -> Option<Finding> {
     let path = ["metadata", "annotations", APPROVED_ANNOTATION];
     let node = runnable.root.at(&path)?;
-    if node.text().is_some_and(|text| Approval::of(text).is_some()) {
+    if node
+        .text()
+        .is_some_and(|text| Approval::parse(text).is_some())
+    {
         return None;
     }
     let message = format!("the annotation {APPROVED_ANNOTATION} approves nothing");
@@ -117,7 +120,7 @@ fn scalar(runnable: &Document, node: &Node, value: &Value) -> Option<Finding> {
     if let Some(finding) = too_large(runnable, node, value) {
         return Some(finding);
     }
-    let read = shown(value).filter(|read| node.is_plain && *read != written)?;
+    let read = format_scalar(value).filter(|read| node.is_plain && *read != written)?;
     if !is_lossy(&written) {
         return None;
     }
@@ -136,7 +139,7 @@ fn too_large(document: &Document, node: &Node, value: &Value) -> Option<Finding>
     let place = document.place(&node.span);
     let written = place.text();
     let is_large = value.is_number() && value.as_i64().is_none();
-    let read = shown(value).filter(|read| *read != written)?;
+    let read = format_scalar(value).filter(|read| *read != written)?;
     if !node.is_plain || !is_large || !is_integer(written) {
         return None;
     }
@@ -151,7 +154,7 @@ fn in_quotes(written: &str) -> String {
 }
 
 /// Returns a truth value or a number as JSON writes it.
-fn shown(value: &Value) -> Option<String> {
+fn format_scalar(value: &Value) -> Option<String> {
     match value {
         Value::Bool(truth) => Some(truth.to_string()),
         Value::Number(number) if number.is_f64() => number.as_f64().and_then(as_json),

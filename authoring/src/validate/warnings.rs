@@ -19,7 +19,7 @@ use crate::{
 
 /// Finds tags without an end. The engine leaves them in the text, as Cartographer does, which is a mistake of the
 /// author.
-pub(super) fn unclosed(document: &Document, warnings: &[Warning]) -> Vec<Finding> {
+pub(super) fn find_unclosed(document: &Document, warnings: &[Warning]) -> Vec<Finding> {
     let find = |text: &str| {
         let tags = syntax::unclosed_tags(text).into_iter();
         let placed = tags.map(|UnclosedTag { path, span }| (path, span));
@@ -106,7 +106,7 @@ fn left_alone(document: &Document, warning: &Warning) -> Vec<Finding> {
     let finding = |(text, place): (String, SourceSpan)| {
         let message = format!("{text} is not a tag and is not replaced");
         let begin = "a tag begins with runnable, selected, run or profile";
-        let help = match foreign_tag::meant(&text).filter(|_| !is_of_tekton) {
+        let help = match foreign_tag::translate(&text).filter(|_| !is_of_tekton) {
             Some(tag) => {
                 format!("did you mean {tag}? {begin}; if it is text, write {ESCAPE} for its $(")
             }

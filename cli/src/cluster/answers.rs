@@ -31,7 +31,7 @@ pub(crate) async fn within<T: Debug>(
                 late(what)
             )
         })?
-        .map_err(|error| explained(what, error))
+        .map_err(|error| explain_error(what, error))
 }
 
 /// Hint where no configuration leads to a cluster.
@@ -73,7 +73,7 @@ pub(super) fn nothing_inferred(error: InferConfigError) -> anyhow::Error {
 }
 
 /// Explains an error of the API server or of the connection, with what to do.
-pub(crate) fn explained(what: &str, error: kube::Error) -> anyhow::Error {
+pub(crate) fn explain_error(what: &str, error: kube::Error) -> anyhow::Error {
     match &error {
         kube::Error::Api(status) if status.code == 404 && is_no_kind(status) => anyhow!(
             "{what}: Cartouche is not installed in this cluster, which does not have the kind\nhint: kubectl apply -k config/default; or is this the wrong context?"
@@ -160,7 +160,7 @@ mod tests {
             "kind": "Status", "status": "Failure", "code": 401, "reason": "Unauthorized", "message": "Unauthorized",
         });
         let error = kube::Error::Api(Box::new(serde_json::from_value(status).unwrap()));
-        let told = explained("listing Runnables", error).to_string();
+        let told = explain_error("listing Runnables", error).to_string();
         assert!(told.contains("\nhint: log in again"), "{told}");
     }
 }

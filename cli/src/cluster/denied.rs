@@ -44,13 +44,13 @@ impl Denied {
     }
 
     /// Returns the error as a `Denied`, with or without added context, or `None`.
-    pub(crate) fn of(error: &anyhow::Error) -> Option<&Self> {
+    pub(crate) fn find(error: &anyhow::Error) -> Option<&Self> {
         error.downcast_ref()
     }
 
     /// Returns true for an error of reading templates or profiles.
     pub(crate) fn hides_templates(error: &anyhow::Error) -> bool {
-        Self::of(error).is_some_and(|denied| denied.is_of_templates)
+        Self::find(error).is_some_and(|denied| denied.is_of_templates)
     }
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn first_line(error: &anyhow::Error) -> String {
 }
 
 /// Splits an answer into the value and the first line of the error, which names a missing permission.
-pub(crate) fn seen<T>(answer: anyhow::Result<Option<T>>) -> (Option<T>, Option<String>) {
+pub(crate) fn split<T>(answer: anyhow::Result<Option<T>>) -> (Option<T>, Option<String>) {
     match answer {
         Ok(found) => (found, None),
         Err(error) => (None, Some(first_line(&error))),

@@ -1,11 +1,11 @@
 use kube::core::Status;
 
-use super::explained;
+use super::explain_error;
 
 fn said_of(message: &str) -> String {
     let status = Status::failure(message, "Forbidden").with_code(403);
     let error = kube::Error::Api(Box::new(status));
-    explained("a dry run of Job", error).to_string()
+    explain_error("a dry run of Job", error).to_string()
 }
 
 #[test]

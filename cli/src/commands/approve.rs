@@ -92,7 +92,7 @@ pub(crate) struct ApproveArgs {
 fn approval(text: &str) -> Result<Approval, String> {
     let wrong =
         "it is not <number>:<hash>, such as 4:v1:0f3a…: copy all of status.pending.approval";
-    Approval::of(text).ok_or_else(|| wrong.to_owned())
+    Approval::parse(text).ok_or_else(|| wrong.to_owned())
 }
 
 fn reason(text: &str) -> Result<String, String> {
@@ -200,7 +200,7 @@ async fn one(name: &str, args: &ApproveArgs, cluster: &Cluster) -> anyhow::Resul
         return as_given(&runnable, given, args, cluster).await;
     }
     let prospect = match prospect::of_named(cluster, name, &Edited::default()).await {
-        Err(error) if Denied::of(&error).is_some() => {
+        Err(error) if Denied::find(&error).is_some() => {
             return by_status::answer(&error, &runnable, args, cluster).await;
         }
         other => other.map_err(|error| unseen(&error, &runnable, cluster))?,
@@ -218,13 +218,13 @@ async fn one(name: &str, args: &ApproveArgs, cluster: &Cluster) -> anyhow::Resul
         Waiting::ForPerson(approval) => approval,
         Waiting::Approved(approval) => {
             let answer = Answer::already(&cluster.namespace, read, &approval);
-            return Ok(answer.unverified(unverified));
+            return Ok(answer.with_unverified(unverified));
         }
         Waiting::Nothing(why) => return Ok(Answer::nothing(&cluster.namespace, read, why)),
     };
-    let compared = Comparison::of(&prospect, false, cluster).await;
+    let compared = Comparison::compare(&prospect, false, cluster).await;
     let compared = compared.map_err(|error| unseen(&error, read, cluster))?;
-    let shown = shown(&compared, &prospect, (read, &approval), cluster);
+    let shown = format_prospect(&compared, &prospect, (read, &approval), cluster);
     answered((read, &approval), (shown, unverified), args, cluster).await
 }
 
@@ -249,7 +249,7 @@ async fn answered(
         write::approve(runnable, approval, cluster).await?;
         Answer::approved(namespace, runnable, approval)
     };
-    Ok(answer.unverified(unverified))
+    Ok(answer.with_unverified(unverified))
 }
 
 /// Approves the run given by `--approval`, if it is what waits.
@@ -299,7 +299,7 @@ async fn rejected(
 }
 
 /// Returns all that the user sees before the question. It goes to standard error, as the question does.
-fn shown(
+fn format_prospect(
     compared: &Comparison,
     prospect: &Prospect,
     (runnable, approval): (&Runnable, &Approval),
@@ -308,7 +308,8 @@ fn shown(
     let (namespace, name) = (&cluster.namespace, runnable.name_any());
     let mut out = format!("Runnable {namespace}/{name}:\n{}", compared.whole(prospect));
     let pending = pending::pending(runnable);
-    let tried = pending.and_then(|pending| pending::tried(pending, &name, Some(&cluster.place())));
+    let tried = pending
+        .and_then(|pending| pending::describe_dry_run(pending, &name, Some(&cluster.place())));
     if let Some(answer) = tried {
         let _ = writeln!(out, "{}", in_one_line(&answer));
     }
@@ -359,7 +360,7 @@ fn unseen(error: &anyhow::Error, runnable: &Runnable, cluster: &Cluster) -> anyh
     let elsewhere = cluster
         .place()
         .command(&format!("approve {name} --approval NUMBER:HASH"));
-    let by_status = Denied::of(error).map(|_| {
+    let by_status = Denied::find(error).map(|_| {
         let command = format!("approve {name} --unverified");
         let command = cluster.place().command(&command);
         format!("\nhint: `{command}` approves the run in the status, without showing it")

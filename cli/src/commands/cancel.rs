@@ -69,7 +69,7 @@ pub(crate) async fn execute(args: &CancelArgs, cluster: &Cluster) -> anyhow::Res
         at: Timestamp::now().to_string(),
     };
     let templates = match cluster.templates().await {
-        Err(error) if Denied::of(&error).is_some() => Templates::Unread(first_line(&error)),
+        Err(error) if Denied::find(&error).is_some() => Templates::Unread(first_line(&error)),
         read => Templates::Known(read?),
     };
     let place = cluster.place();
@@ -220,7 +220,7 @@ impl Cancel {
         cluster: &Cluster,
     ) -> anyhow::Result<Outcome> {
         let (api_version, kind) = (&run.api_version, &run.kind);
-        let Some(served) = cluster.served(api_version, kind).await? else {
+        let Some(served) = cluster.find_kind(api_version, kind).await? else {
             bail!("the cluster has no kind {kind} of {api_version} any more");
         };
         let api = cluster.objects(&served);

@@ -156,9 +156,9 @@ async fn compared(
     cluster: &Cluster,
 ) -> Compared {
     let found = match prospect {
-        Ok(prospect) => Comparison::of(&prospect, args.server_dry_run, cluster)
+        Ok(prospect) => Comparison::compare(&prospect, args.server_dry_run, cluster)
             .await
-            .map_err(|error| prospect.marked(error)),
+            .map_err(|error| prospect.mark(error)),
         Err(error) => Err(unread::by_status(error, name, cluster).await),
     };
     Compared {

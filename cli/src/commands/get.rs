@@ -104,7 +104,7 @@ pub(crate) async fn execute(args: &GetArgs, cluster: &Cluster) -> anyhow::Result
         ListFormat::Name => runnables.iter().map(name_line).collect(),
         ListFormat::Table | ListFormat::Wide if runnables.is_empty() => String::new(),
         ListFormat::Table | ListFormat::Wide => {
-            let layout = Layout::of(args);
+            let layout = Layout::from_args(args);
             let rows: Vec<_> = runnables.iter().map(|it| layout.row(it)).collect();
             table::table(&layout.header(), &rows)
         }
@@ -165,7 +165,7 @@ struct Layout {
 }
 
 impl Layout {
-    fn of(args: &GetArgs) -> Self {
+    fn from_args(args: &GetArgs) -> Self {
         Self {
             namespaces: args.all_namespaces,
             wide: args.output == ListFormat::Wide,

@@ -104,7 +104,7 @@ async fn look_up(
 ) -> anyhow::Result<BTreeMap<Id, Known>> {
     let mut told = BTreeMap::new();
     let (mut next, mut looked_up) = (0, 0);
-    let mut met: BTreeSet<Id> = runnables.iter().map(Id::of).collect();
+    let mut met: BTreeSet<Id> = runnables.iter().map(Id::from_runnable).collect();
     while let Some(runnable) = runnables.get(next) {
         next += 1;
         for id in graph::reads(runnable) {
@@ -136,7 +136,7 @@ fn written(
     let mut graph = Graph::new(runnables, told);
     if let Some(name) = &args.name {
         let centre = Id::runnable(namespace, plain(name));
-        if !runnables.iter().any(|it| Id::of(it) == centre) {
+        if !runnables.iter().any(|it| Id::from_runnable(it) == centre) {
             return Err(unknown(&centre, runnables));
         }
         graph = graph.around(&centre);
@@ -172,7 +172,7 @@ fn unknown(centre: &Id, runnables: &[Runnable]) -> anyhow::Error {
     } = centre;
     let others = runnables
         .iter()
-        .filter(|it| Id::of(it).namespace == *namespace);
+        .filter(|it| Id::from_runnable(it).namespace == *namespace);
     let names: Vec<String> = others.map(kube::ResourceExt::name_any).collect();
     let names = names.iter().map(String::as_str);
     let hint = suggestion::hint(name, "the Runnables are", names);

@@ -102,7 +102,7 @@ fn row(run: &LedgerRun) -> Vec<String> {
         } else {
             format!("{started} ago")
         },
-        age::took(
+        age::format_duration(
             run.started_at.as_ref(),
             run.ended_at.as_ref(),
             run.finished_at.as_ref(),

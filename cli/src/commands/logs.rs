@@ -67,7 +67,7 @@ impl LogsArgs {
 
 pub(crate) async fn execute(args: &LogsArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
     if args.follow && args.run.is_none() {
-        let run = begun::begun(&args.name, cluster).await?;
+        let run = begun::wait_for_run(&args.name, cluster).await?;
         return follow::follow(&args.name, &run, &args.filter(), cluster).await;
     }
     let runnable = cluster.runnable(&args.name).await?;

@@ -88,7 +88,7 @@ pub(crate) async fn perform(
     {
         return one_alone(deed, &one?, args.dry_run, cluster).await;
     }
-    let found = told(targets);
+    let found = print_errors(targets);
     if found.is_empty() {
         return Ok(Outcome {
             err: format!("{count} of {count} failed\n"),
@@ -153,7 +153,7 @@ fn possible(deed: &impl Deed, runnable: Runnable) -> anyhow::Result<Runnable> {
 }
 
 /// Prints the errors of impossible targets before the question, and returns the others.
-fn told(targets: Vec<Target>) -> Vec<Runnable> {
+fn print_errors(targets: Vec<Target>) -> Vec<Runnable> {
     let mut found = Vec::new();
     for (name, target) in targets {
         match target {

@@ -74,7 +74,7 @@ pub(crate) async fn check_cluster(args: &CheckArgs, cluster: &Cluster) -> anyhow
                 let none = Remark::new(Level::Change, "there is no such template");
                 (None, vec![none])
             }
-            Err(error) if Denied::of(&error).is_some() => {
+            Err(error) if Denied::find(&error).is_some() => {
                 let unread = Remark::new(Level::Unknown, first_line(&error));
                 (None, vec![unread])
             }
@@ -107,7 +107,7 @@ async fn live_entry(
         .find(|template| template.name_any() == runnable.spec.run_template_ref.name);
     let here = cluster.in_namespace(&namespace);
     remarks.push(match template {
-        Some(template) => adoption::of(runnable, template, &here).await?,
+        Some(template) => adoption::compare(runnable, template, &here).await?,
         None => Remark::new(
             Level::Unknown,
             "its template does not exist or cannot be read, so its runs were not checked",

@@ -70,7 +70,7 @@ pub(crate) struct RbacArgs {
     #[arg(long, value_name = "NAME")]
     account: Option<String>,
     /// Name of the role and its binding, instead of a generated one
-    #[arg(long = "name", value_name = "NAME", value_parser = role_name::given)]
+    #[arg(long = "name", value_name = "NAME", value_parser = role_name::check_name)]
     role: Option<String>,
     /// Resource of a kind that is unknown, or that a tag decides
     #[arg(long = "resource", value_name = "PLURAL.GROUP")]
@@ -137,7 +137,7 @@ fn of_objects(args: &RbacArgs, asked: Asked, objects: &Objects) -> anyhow::Resul
     let mut catalog = Catalog::default();
     catalog.add(&objects.others);
     let mut printed = Vec::new();
-    for (account, asked) in parts::of(asked, args, None)? {
+    for (account, asked) in parts::split(asked, args, None)? {
         let rules = permissions::rules(&asked.needs()?, &args.resources, |api_version, kind| {
             without_cluster(&catalog, api_version, kind)
         })?;
@@ -181,7 +181,7 @@ pub(crate) async fn execute(args: &RbacArgs, cluster: &Cluster) -> anyhow::Resul
         Asked::from_files(args)?.0
     };
     let mut found = Vec::new();
-    for (account, asked) in parts::of(asked, args, Some(&cluster.namespace))? {
+    for (account, asked) in parts::split(asked, args, Some(&cluster.namespace))? {
         let needs = asked.needs()?;
         let served = served(cluster, &needs).await?;
         let rules = permissions::rules(&needs, &args.resources, |api_version, kind| {
@@ -229,7 +229,7 @@ async fn served(
         if served.contains_key(&name) {
             continue;
         }
-        if let Some(found) = cluster.served(api_version, kind).await? {
+        if let Some(found) = cluster.find_kind(api_version, kind).await? {
             let resource = Resource {
                 group: group_of(api_version).to_owned(),
                 plural: found.resource.plural,

@@ -12,7 +12,7 @@ use cartouche_authoring::{
     render::{
         PLACEHOLDER_UID, Run, Subject,
         explain::{self, Files, Origin},
-        placeholders, prepared,
+        placeholders, prepare,
         profiles::With,
         run,
     },
@@ -143,7 +143,7 @@ pub(crate) fn execute(args: &RenderArgs) -> anyhow::Result<Outcome> {
     let read = read.chain(runnables.iter().copied());
     let warnings: Vec<Finding> = read.flat_map(validate::keys::warnings).collect();
     findings.extend(validate::profiles_alone(&objects));
-    profile::named(args.profile.as_deref(), &objects)?;
+    profile::check_name(args.profile.as_deref(), &objects)?;
     let mut shown = Vec::new();
     for runnable in runnables {
         match render(args, &objects, runnable) {
@@ -228,17 +228,17 @@ fn render(
     };
     let template = compiled(document)?;
     let selected = selected(args, objects, runnable)?;
-    let given = given(objects, runnable)?;
+    let given = read_given(objects, runnable)?;
     let namespace = match runnable.namespace() {
         "" => args.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE),
         namespace => namespace,
     };
-    let value = prepared(&runnable.value, namespace);
-    let profile = profile::of(args, objects, (runnable, namespace), document)?;
+    let value = prepare(&runnable.value, namespace);
+    let profile = profile::choose(args, objects, (runnable, namespace), document)?;
     let with = match &profile {
         None => None,
         // Errors in the profile are reported with the profile.
-        Some(known) => Some(With::of(known, None).map_err(|_| Vec::new())?),
+        Some(known) => Some(With::from_profile(known, None).map_err(|_| Vec::new())?),
     };
     let subject = Subject {
         with,
@@ -248,7 +248,7 @@ fn render(
         selected: selected.map(|selected| &selected.value),
         sourced: &given.values,
     };
-    let seen = given.seen(runnable);
+    let seen = given.complete(runnable);
     let written = profile.as_ref();
     let written = written.and_then(|known| objects.profile(&known.version.name));
     let run = run(&subject).map_err(|problems| {
@@ -292,8 +292,8 @@ const OF_PLACEHOLDER_SECRET: &str =
 
 /// Returns the inputs from other objects, without optional ones that are missing; or the errors, and findings for
 /// required ones that are missing.
-fn given(objects: &Objects, runnable: &Document) -> Result<Given, Vec<Finding>> {
-    let mut given = inputs_from::given(objects, runnable);
+fn read_given(objects: &Objects, runnable: &Document) -> Result<Given, Vec<Finding>> {
+    let mut given = inputs_from::read_given(objects, runnable);
     let mut wrong = std::mem::take(&mut given.findings);
     wrong.retain(|finding| finding.severity == Severity::Error);
     let missing = given.absent.iter().filter(|absent| !absent.optional);
@@ -360,7 +360,7 @@ fn selected<'a>(
                 .at(objects::selector_place(runnable))
                 .help(help);
             let others = objects.not_selected(runnable).into_iter();
-            let why = others.map(|(it, why)| format!("not {}: {why}", objects::shown(it)));
+            let why = others.map(|(it, why)| format!("not {}: {why}", objects::describe(it)));
             finding.notes = why.collect();
             Err(vec![finding])
         }

@@ -89,9 +89,13 @@ impl Deed for Rerun {
     fn plan(&self, runnable: &Runnable) -> Plan {
         let token = &self.request.token;
         let present = runnable.annotations().get(RERUN_TOKEN_ANNOTATION);
-        let ledger = runnable.status.as_ref().map(Ledger::of).unwrap_or_default();
+        let ledger = runnable
+            .status
+            .as_ref()
+            .map(Ledger::from_status)
+            .unwrap_or_default();
         let answered = ledger.answered_by_seen();
-        if present == Some(token) || answered == Some(&*rerun::bounded(token)) {
+        if present == Some(token) || answered == Some(&*rerun::bound_token(token)) {
             let name = runnable.name_any();
             return Plan::Nothing(format!(
                 "this run of {name} was already requested: {token}\n"
@@ -153,7 +157,7 @@ fn beside(runnable: &Runnable, place: &Place) -> String {
         );
     }
     if let Some(blocked) = blocked(runnable) {
-        let what = Told::of(&blocked.message).what;
+        let what = Told::parse(&blocked.message).what;
         let what = in_one_line(what);
         return format!(
             "it is blocked: {what}\nthe run starts once you fix that ({})\n",

@@ -88,7 +88,7 @@ pub(crate) fn execute(args: &TestArgs) -> anyhow::Result<Outcome> {
     let failed = played.iter().filter(|played| !played.passed()).count();
     let mut out = String::new();
     for played in &played {
-        out.push_str(&shown(played));
+        out.push_str(&format_played(played));
     }
     let passed = played.len() - failed;
     writeln!(out, "{passed} passed, {failed} failed")?;
@@ -156,7 +156,7 @@ impl Played {
     }
 }
 
-fn shown(played: &Played) -> String {
+fn format_played(played: &Played) -> String {
     let name = in_one_line(&played.case.name);
     let about = played
         .case

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::outcome::Outcome;
 use crate::{
-    cluster::{Cluster, ClusterArgs, seen, wanted_labels},
+    cluster::{Cluster, ClusterArgs, split, wanted_labels},
     commands::get::{colour, ready},
     format::Format,
     live::{
@@ -150,11 +150,11 @@ async fn tree(runnable: &Runnable, cluster: &Cluster) -> Tree {
     let name = spec.run_template_ref.name.clone();
     let stored = runnable.status.clone().unwrap_or_default();
     let selected = match &spec.selector {
-        Some(selector) => Some(cluster.selected(selector).await),
+        Some(selector) => Some(cluster.select(selector).await),
         None => None,
     };
-    let (selected, not_selected) = seen(selected.transpose());
-    let (template, not_seen) = seen(cluster.template(&name).await);
+    let (selected, not_selected) = split(selected.transpose());
+    let (template, not_seen) = split(cluster.template(&name).await);
     Tree {
         name: runnable.name_any(),
         namespace: cluster.namespace.clone(),
@@ -218,7 +218,7 @@ fn root(tree: &Tree) -> Branch {
         let labels = labels.join(", ");
         below.push(leaf(&format!("selects {kind}{name} with {labels}{why}")));
     }
-    below.extend(tree.sources.iter().map(|source| leaf(&source.shown())));
+    below.extend(tree.sources.iter().map(|source| leaf(&source.describe())));
     below.push(Branch {
         text: format!("runs: {}", tree.runs.len()),
         below: tree.runs.iter().map(|run| painted(run_line(run))).collect(),

@@ -116,8 +116,8 @@ fn refused(finding: Finding, format: report::Format) -> Outcome {
 fn selections(objects: &Objects) -> String {
     let selection = |runnable: &Document| match objects.selected_by(runnable) {
         Selected::One(one) => {
-            let (name, what) = (runnable.name(), objects::shown(one));
-            let place = one.place_of(&["metadata", "name"]).shown();
+            let (name, what) = (runnable.name(), objects::describe(one));
+            let place = one.place_of(&["metadata", "name"]).describe();
             Some(format!("Runnable {name} selects {what} ({place})\n"))
         }
         Selected::NotAsked | Selected::None | Selected::Many(_) => None,
@@ -159,7 +159,7 @@ pub(crate) fn execute(args: &ValidateArgs) -> anyhow::Result<Outcome> {
     };
     let verdict = verdict(args, &checked, &findings);
     let is_for_people = args.output == report::Format::Text;
-    let listed = report::write(&shown(args, findings), args.output);
+    let listed = report::write(&select_findings(args, findings), args.output);
     if is_for_people {
         // Printed before all else, also if both go to one terminal.
         print_error(&format!("{verdict}{}", in_lines(&selections(&objects))))?;
@@ -179,13 +179,13 @@ fn verdict(args: &ValidateArgs, checked: &str, findings: &[Finding]) -> String {
     } else {
         ": --notes lists them"
     };
-    let notes = report::counted(findings, Severity::Note);
+    let notes = report::count(findings, Severity::Note);
     let notes = notes.map(|notes| format!(" ({notes}{hint})"));
     format!("{checked}: {found}{}\n", notes.unwrap_or_default())
 }
 
 /// Returns the findings to list. The text output has notes only with `--notes`.
-fn shown(args: &ValidateArgs, mut findings: Vec<Finding>) -> Vec<Finding> {
+fn select_findings(args: &ValidateArgs, mut findings: Vec<Finding>) -> Vec<Finding> {
     if args.output == report::Format::Text && !args.notes {
         findings.retain(|finding| finding.severity != Severity::Note);
     }

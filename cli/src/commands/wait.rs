@@ -128,7 +128,9 @@ pub(crate) async fn execute(args: &WaitArgs, cluster: &Cluster) -> anyhow::Resul
         };
         let why = match standing {
             Standing::Done(out) => return Ok(Outcome::good(out)),
-            Standing::Elsewhere(place) => return Ok(told(format!("{}: {place}\n", args.name))),
+            Standing::Elsewhere(place) => {
+                return Ok(with_message(format!("{}: {place}\n", args.name)));
+            }
             Standing::InVain(why) => {
                 let since = in_vain_since.get_or_insert_with(tokio::time::Instant::now);
                 let why = cluster.place().for_runnable(&why, &args.name);
@@ -146,7 +148,7 @@ pub(crate) async fn execute(args: &WaitArgs, cluster: &Cluster) -> anyhow::Resul
                 {
                     // Only a person ends this wait, so the user hears of it before the timeout.
                     asked_for = Some(waits.clone());
-                    told(format!("{}: {why}\n", args.name)).print()?;
+                    with_message(format!("{}: {why}\n", args.name)).print()?;
                 }
                 why
             }
@@ -184,11 +186,11 @@ fn has_attempt_ahead(runnable: &Runnable) -> bool {
 fn failed(err: String) -> Outcome {
     Outcome {
         code: FOUND,
-        ..told(err)
+        ..with_message(err)
     }
 }
 
-fn told(err: String) -> Outcome {
+fn with_message(err: String) -> Outcome {
     Outcome {
         err,
         ..Outcome::default()
@@ -205,7 +207,7 @@ fn held(pending: &PendingRun, reason: &str, said: &str) -> String {
 }
 
 /// Returns the message of Ready, such as what keeps the pods of the run from running.
-fn said(runnable: &Runnable) -> String {
+fn ready_message(runnable: &Runnable) -> String {
     let message = condition(runnable, READY).map_or("", |ready| Told::own(&ready.message));
     match in_one_line(message) {
         message if message.is_empty() => message,
@@ -226,7 +228,7 @@ fn standing(runnable: &Runnable, wanted: &WaitFor) -> Standing {
         return Standing::Waiting("the controller has not observed the last change yet".to_owned());
     }
     let (ready_is, reason) = ready(runnable);
-    let said = said(runnable);
+    let said = ready_message(runnable);
     let stalled = condition(runnable, STALLED).filter(|stalled| stalled.status == "True");
     if let Some(pending) = status.pending.as_ref().filter(|_| stalled.is_none()) {
         return Standing::Waiting(held(pending, reason, &said));

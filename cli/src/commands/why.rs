@@ -41,6 +41,6 @@ pub(crate) struct WhyArgs {
 
 pub(crate) async fn execute(args: &WhyArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
     let runnable = cluster.runnable(&args.name).await?;
-    let explanation = Box::pin(Explanation::of(&runnable, cluster)).await?;
+    let explanation = Box::pin(Explanation::fetch(&runnable, cluster)).await?;
     Ok(Outcome::good(args.output.write(&explanation, text::text)?))
 }

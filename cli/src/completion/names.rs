@@ -31,7 +31,7 @@ pub(super) enum What {
 
 /// Returns the names that arrive in time. The work runs on a thread that is left behind: some of what may hang cannot
 /// be cancelled, such as a program that gives credentials.
-pub(super) fn of(what: What, place: &ClusterArgs) -> Vec<CompletionCandidate> {
+pub(super) fn complete(what: What, place: &ClusterArgs) -> Vec<CompletionCandidate> {
     let (give, take) = mpsc::channel();
     let place = place.clone();
     thread::spawn(move || {

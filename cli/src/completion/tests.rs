@@ -46,7 +46,7 @@ fn only_what_comes_after_the_dashes_is_typed() {
 
 /// Returns the commands, with their arguments that are completed from the cluster.
 fn completed() -> Vec<(String, Vec<String>)> {
-    let command = command_line::named("cartouche");
+    let command = command_line::build("cartouche");
     let named = command.get_subcommands().map(|subcommand| {
         let args = subcommand
             .get_arguments()

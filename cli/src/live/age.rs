@@ -21,7 +21,11 @@ pub(crate) fn ago(time: Option<&Time>) -> String {
 /// Returns the duration of a run, or an empty text while it is running. It ended at `end`, if known. The controller
 /// saw the end at `seen`, which may be much later, for example after a lost status. Without `end` the result is
 /// therefore an upper bound.
-pub(crate) fn took(start: Option<&Time>, end: Option<&Time>, seen: Option<&Time>) -> String {
+pub(crate) fn format_duration(
+    start: Option<&Time>,
+    end: Option<&Time>,
+    seen: Option<&Time>,
+) -> String {
     let Some((start, seen)) = start.zip(seen) else {
         return String::new();
     };
@@ -41,13 +45,13 @@ mod tests {
         let at = |second: i64| Time(Timestamp::from_second(second).unwrap());
         let took = |end: Option<i64>, seen: Option<i64>| {
             let (end, seen) = (end.map(at), seen.map(at));
-            took(Some(&at(1_000)), end.as_ref(), seen.as_ref())
+            format_duration(Some(&at(1_000)), end.as_ref(), seen.as_ref())
         };
-        assert_eq!(took(Some(1_001), Some(1_090)), "1s");
-        assert_eq!(took(None, Some(1_090)), "<=90s");
-        assert_eq!(took(Some(1_200), Some(1_090)), "<=90s");
-        assert_eq!(took(Some(900), Some(1_090)), "<=90s");
-        assert_eq!(took(Some(1_001), None), "");
+        assert_eq!(format_duration(Some(1_001), Some(1_090)), "1s");
+        assert_eq!(format_duration(None, Some(1_090)), "<=90s");
+        assert_eq!(format_duration(Some(1_200), Some(1_090)), "<=90s");
+        assert_eq!(format_duration(Some(900), Some(1_090)), "<=90s");
+        assert_eq!(format_duration(Some(1_001), None), "");
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub(crate) struct Warned {
 }
 
 impl Warned {
-    fn of(event: Event) -> Self {
+    fn from_event(event: Event) -> Self {
         let at = last_seen(&event);
         let reason = event.reason.unwrap_or_default();
         let message = event.message.unwrap_or_default();
@@ -103,7 +103,7 @@ async fn last(
     let listed = within("listing the events", api.list(&parameters)).await;
     let all = listed.ok()?.items.into_iter().filter(is_meant);
     all.max_by_key(|event| (last_seen(event), rank(event)))
-        .map(Warned::of)
+        .map(Warned::from_event)
 }
 
 /// Returns true if a pod has the name of a Job's pod: the Job's name, the index if any, and five letters or digits.

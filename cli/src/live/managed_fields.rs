@@ -5,7 +5,7 @@ use cartouche_crds::FIELD_MANAGER;
 use serde_json::{Map, Value};
 
 /// Returns the fields of an object that Cartouche created it with, or `None` if the API server does not list them.
-pub(crate) fn owned(object: &Value) -> Option<Value> {
+pub(crate) fn own_fields(object: &Value) -> Option<Value> {
     let managers = object.pointer("/metadata/managedFields")?.as_array()?;
     let ours = managers.iter().find(|entry| {
         entry.get("manager").and_then(Value::as_str) == Some(FIELD_MANAGER)
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn what_others_added_is_left_out() {
         assert_eq!(
-            owned(&job()),
+            own_fields(&job()),
             Some(json!({
                 "apiVersion": "batch/v1",
                 "kind": "Job",
@@ -123,6 +123,6 @@ mod tests {
         let mut job = job();
         job["metadata"]["managedFields"] =
             json!([{ "manager": "kubectl", "fieldsV1": { "f:spec": {} } }]);
-        assert_eq!(owned(&job), None);
+        assert_eq!(own_fields(&job), None);
     }
 }

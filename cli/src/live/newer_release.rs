@@ -20,7 +20,7 @@ pub(crate) fn beside(runnable: &Runnable) -> String {
     };
     let (name, what) = (
         runnable.name_any(),
-        in_one_line(Told::of(&newer.message).what),
+        in_one_line(Told::parse(&newer.message).what),
     );
     format!("{name}: {what}; that newer release decides what this command does\n")
 }

@@ -112,7 +112,7 @@ fn changes_of_file(
         let mut steps = at.to_vec();
         compare(&mut steps, left.as_ref(), right.as_ref(), &mut found);
         for change in &mut found {
-            change.path = source::shown(change.at.get(at.len()..).unwrap_or_default());
+            change.path = source::field_path(change.at.get(at.len()..).unwrap_or_default());
         }
     }
     if found.is_empty() {
@@ -142,7 +142,7 @@ fn compare(
             }
         }
         (Some(Value::Array(left)), Some(Value::Array(right))) => {
-            for (old, new) in pairs::of(left, right) {
+            for (old, new) in pairs::match_up(left, right) {
                 let index = new.or(old).unwrap_or_default();
                 at.push(Segment::Index(index));
                 let old = old.and_then(|it| left.get(it));
@@ -152,7 +152,7 @@ fn compare(
         }
         (old, new) if old == new => {}
         (old, new) => found.push(FieldChange {
-            path: source::shown(at),
+            path: source::field_path(at),
             old: old.cloned(),
             new: new.cloned(),
             at: at.clone(),
@@ -176,7 +176,7 @@ impl FieldChange {
 }
 
 /// Returns a line for each value, old before new.
-pub(crate) fn shown(changes: &[FieldChange]) -> String {
+pub(crate) fn format_changes(changes: &[FieldChange]) -> String {
     let mut out = String::new();
     for change in changes {
         if let Some(old) = &change.old {

@@ -16,13 +16,17 @@ pub(crate) fn waits_for_approval(pending: &PendingRun) -> bool {
 }
 
 /// Describes the API server's answer to the dry run. With a `place`, adds the command that asks again.
-pub(crate) fn tried(pending: &PendingRun, name: &str, place: Option<&Place>) -> Option<String> {
+pub(crate) fn describe_dry_run(
+    pending: &PendingRun,
+    name: &str,
+    place: Option<&Place>,
+) -> Option<String> {
     let said = pending.dry_run.as_deref()?;
     let ago = age::ago(Some(&pending.since));
     let again = place.map(|place| place.command(&format!("diff {name} --server-dry-run")));
     let again = again.map(|again| format!(" (`{again}` checks it again)"));
     let again = again.unwrap_or_default();
-    Some(match DryRun::of(said) {
+    Some(match DryRun::parse(said) {
         Some(DryRun::Accepted) => format!("the API server would accept it (dry run {ago} ago)"),
         Some(DryRun::Refused(why)) => {
             format!("the API server would refuse it (dry run {ago} ago): {why}{again}")
@@ -46,7 +50,7 @@ mod tests {
             "since": "2026-01-01T00:00:00Z", "dryRun": dry_run,
         }))
         .unwrap();
-        tried(&pending, "hello", Some(&Place::new("shop", "demo"))).unwrap()
+        describe_dry_run(&pending, "hello", Some(&Place::new("shop", "demo"))).unwrap()
     }
 
     #[test]

@@ -31,7 +31,11 @@ fn unscheduled(status: &PodStatus) -> Option<PodWaiting> {
         return None;
     }
     let reason = scheduled.reason.as_deref().unwrap_or("Unschedulable");
-    Some(told("not scheduled", reason, scheduled.message.as_deref()))
+    Some(describe_wait(
+        "not scheduled",
+        reason,
+        scheduled.message.as_deref(),
+    ))
 }
 
 /// Returns the reason if a container waits, preferring one with a problem to one that is being prepared.
@@ -41,14 +45,14 @@ fn unstarted(status: &PodStatus) -> Option<PodWaiting> {
         .chain(status.container_statuses.iter().flatten())
         .collect();
     if all.is_empty() {
-        let waiting = told("pending", "no container has been made yet", None);
+        let waiting = describe_wait("pending", "no container has been made yet", None);
         return Some(waiting);
     }
     let waiting = |container: &&ContainerStatus| {
         let waiting = container.state.as_ref()?.waiting.as_ref()?;
         let reason = waiting.reason.as_deref().unwrap_or("Waiting");
         let who = format!("container {}", container.name);
-        Some(told(&who, reason, waiting.message.as_deref()))
+        Some(describe_wait(&who, reason, waiting.message.as_deref()))
     };
     let is_at_work = all.iter().any(|container| {
         let state = container.state.as_ref();
@@ -69,7 +73,7 @@ fn unstarted(status: &PodStatus) -> Option<PodWaiting> {
     }
 }
 
-fn told(who: &str, reason: &str, message: Option<&str>) -> PodWaiting {
+fn describe_wait(who: &str, reason: &str, message: Option<&str>) -> PodWaiting {
     let (reason, message) = (
         in_one_line(reason),
         in_one_line(message.unwrap_or_default()),

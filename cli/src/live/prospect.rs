@@ -17,7 +17,7 @@ use cartouche_protocol::{ledger::Due, messages::reconcile_error::ReconcileError}
 use serde_json::Value;
 
 pub(crate) use edited::Edited;
-pub(crate) use read::{of_files, of_named, refreshed, with_template_of};
+pub(crate) use read::{of_files, of_named, render_refresh, with_template_of};
 
 use crate::live::run_diff;
 
@@ -103,7 +103,7 @@ impl Prospect {
     }
 
     /// Marks an error that may repeat parts of a Secret.
-    pub(crate) fn marked(&self, error: anyhow::Error) -> anyhow::Error {
+    pub(crate) fn mark(&self, error: anyhow::Error) -> anyhow::Error {
         marked(error, self.has_secrets)
     }
 }

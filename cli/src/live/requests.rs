@@ -36,7 +36,7 @@ pub(crate) async fn add(
         .map(|run| (run.api_version.clone(), run.kind.clone()))
         .collect();
     for (api_version, kind) in kinds {
-        let Some(served) = cluster.served(&api_version, &kind).await? else {
+        let Some(served) = cluster.find_kind(&api_version, &kind).await? else {
             continue;
         };
         let api = cluster.objects(&served);
@@ -85,13 +85,13 @@ fn add_asked(runs: &mut [LedgerRun], runnable: &Runnable) {
     };
     for run in runs.iter_mut().filter(|run| run.rerun_request.is_none()) {
         let token = run.rerun_token.as_deref();
-        run.rerun_request = token.and_then(|token| RerunRequest::of(request, token));
+        run.rerun_request = token.and_then(|token| RerunRequest::parse(request, token));
     }
 }
 
 /// Adds to a run the requests that its object carries.
 fn note(run: &mut LedgerRun, metadata: &ObjectMeta) {
-    if let Some(request) = of(metadata) {
+    if let Some(request) = parse_request(metadata) {
         run.rerun_token = Some(request.token.clone());
         run.rerun_request = Some(request);
     }
@@ -99,13 +99,13 @@ fn note(run: &mut LedgerRun, metadata: &ObjectMeta) {
 }
 
 /// Returns the request that a run answers, or `None`.
-fn of(metadata: &ObjectMeta) -> Option<RerunRequest> {
+fn parse_request(metadata: &ObjectMeta) -> Option<RerunRequest> {
     metadata.labels.as_ref()?.get(RUN_SEQUENCE_LABEL)?;
     let annotations = metadata.annotations.as_ref()?;
     let token = annotations.get(RERUN_TOKEN_ANNOTATION)?;
     let request = annotations
         .get(RERUN_REQUEST_ANNOTATION)
-        .and_then(|text| RerunRequest::of(text, token));
+        .and_then(|text| RerunRequest::parse(text, token));
     Some(request.unwrap_or_else(|| RerunRequest {
         token: token.clone(),
         ..RerunRequest::default()
@@ -116,11 +116,11 @@ fn of(metadata: &ObjectMeta) -> Option<RerunRequest> {
 pub(crate) fn cancellation(metadata: &ObjectMeta) -> Option<Cancellation> {
     metadata.labels.as_ref()?.get(RUN_SEQUENCE_LABEL)?;
     let annotations = metadata.annotations.as_ref()?;
-    Cancellation::of(annotations.get(CANCEL_REQUEST_ANNOTATION)?)
+    Cancellation::parse(annotations.get(CANCEL_REQUEST_ANNOTATION)?)
 }
 
 /// Returns a text such as `stopped by alice: the wrong branch`, or `None` if the run succeeded all the same.
-pub(crate) fn stopped(run: &LedgerRun) -> Option<String> {
+pub(crate) fn describe_stop(run: &LedgerRun) -> Option<String> {
     let request = run.cancel_request.as_ref().map(ToString::to_string);
     let stopped = request.or_else(|| run.stop.as_ref().map(ToString::to_string))?;
     match run.state {
@@ -133,7 +133,7 @@ pub(crate) fn stopped(run: &LedgerRun) -> Option<String> {
 /// Returns the first line of a run's message, with who had it stopped.
 pub(crate) fn message(run: &LedgerRun) -> String {
     let message = run.message.lines().next().unwrap_or_default();
-    match (stopped(run), message) {
+    match (describe_stop(run), message) {
         (None, message) => message.to_owned(),
         (Some(stopped), message) if message.contains(&stopped) => message.to_owned(),
         (Some(stopped), "") => stopped,
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_run_says_who_asked_for_it_and_why() {
-        let request = of(&metadata(
+        let request = parse_request(&metadata(
             r#"{"token":"again","by":"alice","reason":"disk full"}"#,
         ));
         let request = request.unwrap();
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn words_of_another_request_are_not_believed() {
-        let request = of(&metadata(r#"{"token":"before","by":"alice"}"#)).unwrap();
+        let request = parse_request(&metadata(r#"{"token":"before","by":"alice"}"#)).unwrap();
         assert_eq!((request.token.as_str(), request.by.as_str()), ("again", ""));
     }
 }

@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    managed_fields::owned,
+    managed_fields::own_fields,
     object_diff::{self, FieldChange, comparable},
 };
 
@@ -72,7 +72,7 @@ impl RunDiff {
 
 impl<'a> Side<'a> {
     /// Makes a side of an existing run.
-    pub(crate) fn of(object: &'a Value) -> Self {
+    pub(crate) fn from_object(object: &'a Value) -> Self {
         let text = |pointer: &[&str]| -> Option<&'a str> {
             let found = pointer.iter().try_fold(object, |value, key| value.get(key));
             found.and_then(Value::as_str)
@@ -127,8 +127,8 @@ impl<'a> Making<'a> {
     }
 
     /// Returns the fields that a profile sets, in a few words, or `None`.
-    pub(crate) fn merged(&self) -> Option<String> {
-        let places = self.merged.iter().map(|at| source::shown(at));
+    pub(crate) fn format_merged(&self) -> Option<String> {
+        let places = self.merged.iter().map(|at| source::field_path(at));
         (!self.merged.is_empty()).then(|| named(places))
     }
 
@@ -152,7 +152,8 @@ fn named(places: impl ExactSizeIterator<Item = String>) -> String {
 pub(crate) fn differences(old: &Side<'_>, new: &Side<'_>, making: Option<&Making<'_>>) -> RunDiff {
     let left = old.of_any_run(new, making);
     let right = new.of_any_run(old, making);
-    let rendered = |object: &Value| comparable(&owned(object).unwrap_or_else(|| object.clone()));
+    let rendered =
+        |object: &Value| comparable(&own_fields(object).unwrap_or_else(|| object.clone()));
     let others: HashSet<Vec<Segment>> = [&left, &right]
         .into_iter()
         .flat_map(|object| object_diff::changes(&rendered(object), &comparable(object)))

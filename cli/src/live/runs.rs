@@ -116,7 +116,7 @@ pub(crate) fn runs(runnable: &Runnable) -> Vec<LedgerRun> {
 /// Returns what keeps the template from being ready for the Runnable, in words for people.
 fn what_is_wrong(runnable: &Runnable) -> Option<String> {
     let said = condition(runnable, RUN_TEMPLATE_READY)?;
-    Some(Told::of(&said.message).what.to_owned())
+    Some(Told::parse(&said.message).what.to_owned())
 }
 
 /// Returns the run before another one. A number that was given up is not a run: the same input got a later one.

@@ -8,7 +8,7 @@ use std::{
 use cartouche_crds::{Coherence, InputSource, Runnable, SOURCES_ANNOTATION};
 use cartouche_protocol::{
     category::Category,
-    messages::diagnosis::{NotReady, named, why_not_ready},
+    messages::diagnosis::{NotReady, format_name, why_not_ready},
     references,
     sources::{Known, Seen, settle},
     trace::SourceKey,
@@ -65,8 +65,8 @@ pub(crate) struct Standing {
 
 impl SourceChange {
     /// Describes the change for people, such as `Runnable shop/base, which gives the input digest: a became c`.
-    pub(crate) fn shown(&self) -> String {
-        let who = named(&SourceKey::read(&self.source));
+    pub(crate) fn describe(&self) -> String {
+        let who = format_name(&SourceKey::read(&self.source));
         let how = match (&self.before, &self.after) {
             (Some(before), Some(after)) => format!("{before} became {after}"),
             (None, Some(after)) => format!("it is new: {after}"),
@@ -205,18 +205,18 @@ pub(crate) fn changed_secrets(runnable: &Runnable, now: &Sources) -> Vec<String>
         let is_known = it.after.is_some() && !it.inputs.is_empty();
         is_known && it.source.starts_with(OF_SECRET)
     });
-    secrets.map(|it| it.shown()).collect()
+    secrets.map(|it| it.describe()).collect()
 }
 
 impl Standing {
     /// Reads the state, as far as the user can see it. A Runnable that reads no other one costs no request.
     /// `revisions` are those of the other sources, as far as they are known.
-    pub(crate) async fn of(
+    pub(crate) async fn fetch(
         runnable: &Runnable,
         revisions: Sources,
         cluster: &Cluster,
     ) -> anyhow::Result<Self> {
-        let own = Arc::new(Seen::of(runnable));
+        let own = Arc::new(Seen::from_runnable(runnable));
         let (known, not_visible) = look_up(&own, cluster).await?;
         let not_visible = not_visible.iter().map(ToString::to_string).collect();
         Ok(Self {
@@ -279,7 +279,7 @@ async fn look_up(own: &Seen, cluster: &Cluster) -> anyhow::Result<(Known, BTreeS
         };
         match cluster.visible_runnable(namespace, name).await? {
             Some(Some(found)) => {
-                let seen = Seen::of(&found);
+                let seen = Seen::from_runnable(&found);
                 let further = seen.reads.keys().filter(|it| met.insert((*it).clone()));
                 next.extend(further.cloned());
                 known.insert(key, Arc::new(seen));

@@ -7,7 +7,7 @@ pub(crate) struct Columns {
 
 impl Columns {
     /// Makes each column as wide as its widest cell.
-    pub(crate) fn of(header: &[&str], rows: &[Vec<String>]) -> Self {
+    pub(crate) fn measure(header: &[&str], rows: &[Vec<String>]) -> Self {
         let width_of = |(column, name): (usize, &&str)| {
             let cells = rows.iter().filter_map(|row| row.get(column));
             let cells = cells.map(|cell| width(cell));
@@ -40,7 +40,7 @@ fn width(text: &str) -> usize {
 
 /// Returns rows under a header.
 pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
-    let columns = Columns::of(header, rows);
+    let columns = Columns::measure(header, rows);
     let mut out = columns.line(header);
     for row in rows {
         out.push_str(&columns.line(row));
@@ -60,7 +60,7 @@ mod tests {
         ];
         assert_eq!(table(&["N", "V"], &rows), "N      V\na      b\nlong\n");
         // A later, wider row keeps its cells apart.
-        let columns = Columns::of(&["N", "V"], &rows);
+        let columns = Columns::measure(&["N", "V"], &rows);
         assert_eq!(columns.line(&["longer still", "c"]), "longer still c\n");
     }
 }

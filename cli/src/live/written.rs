@@ -11,16 +11,16 @@ pub(crate) fn place(output: &SensitiveOutput) -> String {
 /// Returns a sentence with the place of an output, if the status lists it as sensitive.
 pub(crate) fn sensitive(status: &RunnableStatus, output: &str) -> Option<String> {
     let found = status.sensitive_outputs.get(output)?;
-    Some(told(output, found))
+    Some(describe_output(output, found))
 }
 
 /// Returns the same for all sensitive outputs.
 pub(crate) fn all_sensitive(status: &RunnableStatus) -> impl Iterator<Item = String> + '_ {
     let all = status.sensitive_outputs.iter();
-    all.map(|(output, found)| told(output, found))
+    all.map(|(output, found)| describe_output(output, found))
 }
 
-fn told(output: &str, found: &SensitiveOutput) -> String {
+fn describe_output(output: &str, found: &SensitiveOutput) -> String {
     format!(
         "the output {output} is sensitive: it is in {}",
         place(found)

@@ -154,7 +154,7 @@ pub(super) struct Fitting(Mutex<HashMap<String, usize>>);
 
 impl Fitting {
     /// Returns how many objects to request.
-    pub(super) fn of(&self, asked: &PageRequest) -> usize {
+    pub(super) fn take_limit(&self, asked: &PageRequest) -> usize {
         let known = asked
             .token
             .as_ref()
@@ -222,8 +222,12 @@ mod tests {
         };
         fitting.note(&first, 1, page(PAGE_BYTES / 8).as_bytes());
         let next = asked("/a?continue=next&limit=100").unwrap();
-        assert_eq!(fitting.of(&next), 4);
+        assert_eq!(fitting.take_limit(&next), 4);
         fitting.note(&next, 4, page(1000).as_bytes());
-        assert_eq!(fitting.of(&next), 100, "and nothing is remembered of it");
+        assert_eq!(
+            fitting.take_limit(&next),
+            100,
+            "and nothing is remembered of it"
+        );
     }
 }

@@ -200,7 +200,7 @@ impl Connection {
         asked: &PageRequest,
     ) -> kube::Result<Response<Body>> {
         let (mut parts, _) = request.into_parts();
-        let mut limit = self.fitting.of(asked);
+        let mut limit = self.fitting.take_limit(asked);
         loop {
             parts.uri = asked.with(limit);
             let request = Request::from_parts(parts.clone(), Body::empty());

@@ -18,7 +18,7 @@ impl ApiError {
     /// same code as an authorizer, and only the text differs
     /// (`k8s.io/apiserver/pkg/endpoints/handlers/responsewriters`, `forbiddenMessage`).
     #[must_use]
-    pub fn denied(&self) -> Option<DeniedRequest> {
+    pub fn missing_permission(&self) -> Option<DeniedRequest> {
         let Self::Answered {
             code: 403, message, ..
         } = self
@@ -63,11 +63,11 @@ mod tests {
     #[test]
     fn a_missing_permission_is_read_out_of_the_answer() {
         let said = "jobs.batch is forbidden: User \"system:serviceaccount:shop:builder\" cannot create resource \"jobs\" in API group \"batch\" in the namespace \"shop\"";
-        let denied = answered(said).denied().unwrap();
+        let denied = answered(said).missing_permission().unwrap();
         assert_eq!(denied.user, "system:serviceaccount:shop:builder");
         assert_eq!((&*denied.verb, &*denied.resource), ("create", "jobs.batch"));
         let said = "serviceaccounts \"a\" is forbidden: User \"c\" cannot impersonate resource \"serviceaccounts\" in API group \"\" in the namespace \"n\": RBAC: role not found";
-        let denied = answered(said).denied().unwrap();
+        let denied = answered(said).missing_permission().unwrap();
         assert_eq!(
             (&*denied.verb, &*denied.resource),
             ("impersonate", "serviceaccounts")
@@ -82,7 +82,7 @@ mod tests {
             "jobs.batch \"a\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no",
             "",
         ] {
-            assert_eq!(answered(said).denied(), None, "{said}");
+            assert_eq!(answered(said).missing_permission(), None, "{said}");
         }
     }
 }

@@ -28,7 +28,7 @@ impl ResourcePath {
 
     /// Returns the path of one object.
     #[must_use]
-    pub fn named(&self, name: &str) -> String {
+    pub fn object_path(&self, name: &str) -> String {
         let name = match name {
             // These would be read as steps of the path.
             "." => "%2E".to_owned(),
@@ -102,11 +102,11 @@ mod tests {
     #[test]
     fn a_name_cannot_leave_its_place() {
         let pods = ResourcePath::new("v1", "pods", Some("a"));
-        assert_eq!(pods.named("x?y"), "/api/v1/namespaces/a/pods/x%3Fy");
-        assert_eq!(pods.named("../b"), "/api/v1/namespaces/a/pods/..%2Fb");
-        assert_eq!(pods.named(".."), "/api/v1/namespaces/a/pods/%2E%2E");
+        assert_eq!(pods.object_path("x?y"), "/api/v1/namespaces/a/pods/x%3Fy");
+        assert_eq!(pods.object_path("../b"), "/api/v1/namespaces/a/pods/..%2Fb");
+        assert_eq!(pods.object_path(".."), "/api/v1/namespaces/a/pods/%2E%2E");
         assert_eq!(
-            pods.named("Bad Name"),
+            pods.object_path("Bad Name"),
             "/api/v1/namespaces/a/pods/Bad%20Name"
         );
     }
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn core_kinds_live_under_api_and_all_others_under_apis() {
         assert_eq!(
-            ResourcePath::new("v1", "pods", Some("a")).named("p"),
+            ResourcePath::new("v1", "pods", Some("a")).object_path("p"),
             "/api/v1/namespaces/a/pods/p"
         );
         assert_eq!(

@@ -8,7 +8,7 @@ const MOST: usize = 10;
 const BYTES: usize = 640;
 
 /// Returns the texts of the headers `Warning: 299 - "text"` (RFC 7234, 5.5; KEP-1693).
-pub(super) fn of(headers: &HeaderMap) -> Vec<String> {
+pub(super) fn read_warnings(headers: &HeaderMap) -> Vec<String> {
     let headers = headers.get_all(header::WARNING).iter().take(MOST);
     let mut warnings: Vec<String> = Vec::new();
     for text in headers.filter_map(|header| text(std::str::from_utf8(header.as_bytes()).ok()?)) {
@@ -30,7 +30,7 @@ pub(super) fn dropped_of_status(headers: &HeaderMap) -> Vec<String> {
         let is_of_status = field == "status" || field.starts_with("status.");
         is_of_status.then(|| field.to_owned())
     };
-    of(headers).iter().filter_map(field).collect()
+    read_warnings(headers).iter().filter_map(field).collect()
 }
 
 /// Returns the first quoted string, in which a backslash escapes a quote or a backslash.
@@ -63,7 +63,7 @@ mod tests {
         for warning in warnings {
             headers.append(header::WARNING, HeaderValue::from_str(warning).unwrap());
         }
-        of(&headers)
+        read_warnings(&headers)
     }
 
     #[test]

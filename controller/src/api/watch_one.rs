@@ -124,7 +124,7 @@ impl Requests {
             };
         }
         let body = bounded::lines(response.into_body()).into_data_stream();
-        Ok(lines(body).map(|line| told(&line?)).boxed())
+        Ok(lines(body).map(|line| parse_line(&line?)).boxed())
     }
 }
 
@@ -149,7 +149,7 @@ fn lines(
     })
 }
 
-fn told(line: &[u8]) -> Result<Told, ApiError> {
+fn parse_line(line: &[u8]) -> Result<Told, ApiError> {
     let mut event = Event::default();
     let mut text = serde_json::Deserializer::from_slice(line);
     let read = Fields(Place::Line, &mut event).deserialize(&mut text);
@@ -194,7 +194,7 @@ mod tests {
 
     async fn all(chunks: &[&str]) -> Vec<Result<Told, ApiError>> {
         let lines = held(chunks).await;
-        lines.iter().map(|line| told(line)).collect()
+        lines.iter().map(|line| parse_line(line)).collect()
     }
 
     /// Returns the version of an event whose line is cut within `long`, which stands for a long text, or `None` if the

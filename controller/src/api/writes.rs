@@ -63,7 +63,7 @@ impl Requests {
     ) -> Result<(T, Vec<String>), ApiError> {
         let uri = created_at(path, "&fieldValidation=Warn");
         let (head, text) = self.exchange(Method::POST, &uri, bytes(object)?).await?;
-        Ok((self.decoded(&text).await?, warnings::of(&head)))
+        Ok((self.decoded(&text).await?, warnings::read_warnings(&head)))
     }
 
     /// Replaces the status of an object of the controller's own kinds, if it is at this resourceVersion. Its `spec` is
@@ -108,7 +108,7 @@ impl Requests {
         name: &str,
         object: &Value,
     ) -> Result<T, ApiError> {
-        let named = path.named(name);
+        let named = path.object_path(name);
         let uri = format!("{named}?fieldManager={FIELD_MANAGER}&timeout={WRITE_TIMEOUT}");
         self.once(Method::PUT, &uri, bytes(object)?).await
     }
@@ -120,7 +120,7 @@ impl Requests {
         name: &str,
         change: &Value,
     ) -> Result<(), ApiError> {
-        let uri = format!("{}?fieldManager={FIELD_MANAGER}", path.named(name));
+        let uri = format!("{}?fieldManager={FIELD_MANAGER}", path.object_path(name));
         let body = bytes(change)?;
         self.once::<IgnoredAny>(Method::PATCH, &uri, body)
             .await
@@ -168,7 +168,7 @@ impl Requests {
         let options = json!({
             "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation, "preconditions": preconditions,
         });
-        self.once::<IgnoredAny>(Method::DELETE, &path.named(name), bytes(&options)?)
+        self.once::<IgnoredAny>(Method::DELETE, &path.object_path(name), bytes(&options)?)
             .await
             .map(drop)
     }
@@ -178,7 +178,7 @@ impl Requests {
 fn status_of<K: Resource<DynamicType = ()>>(object: &K) -> String {
     let meta = object.meta();
     let path = ResourcePath::new(API_VERSION, &K::plural(&()), meta.namespace.as_deref());
-    let named = path.named(meta.name.as_deref().unwrap_or_default());
+    let named = path.object_path(meta.name.as_deref().unwrap_or_default());
     format!("{named}/status?fieldManager={FIELD_MANAGER}&timeout={WRITE_TIMEOUT}")
 }
 

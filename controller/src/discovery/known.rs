@@ -75,7 +75,7 @@ impl Known {
     }
 
     /// Returns the resource that serves a kind, if that is known already.
-    pub(super) fn known(
+    pub(super) fn find(
         &mut self,
         api_version: &str,
         kind: &str,
@@ -105,7 +105,7 @@ impl Known {
     }
 
     /// Returns the place where the objects of a kind were last found under another version.
-    pub(super) fn moved(&self, key: &ObjectsOf) -> Option<Arc<Kind>> {
+    pub(super) fn find_moved(&self, key: &ObjectsOf) -> Option<Arc<Kind>> {
         self.moved.get(key)?.found.clone()
     }
 
@@ -133,7 +133,7 @@ impl Known {
     }
 
     /// Records that discovery does not fail for this any more.
-    pub(super) fn answered(&mut self, key: &ObjectsOf) {
+    pub(super) fn clear_failure(&mut self, key: &ObjectsOf) {
         self.failing.remove(key);
     }
 

@@ -166,7 +166,7 @@ mod tests {
         let answers = Answers::new(Readiness::default(), metrics.clone());
         let first = body(&answers, "/metrics").await;
         for _ in 0..9 {
-            metrics.panicked();
+            metrics.count_panic();
             tokio::time::sleep(KEPT / 10).await;
             assert_eq!(body(&answers, "/metrics").await, first);
         }

@@ -35,7 +35,7 @@ fn with_tokens(taken: &Arc<Mutex<&'static str>>) -> Identity {
 
 /// Makes one request as an account. Returns the code of the answer, if that is an error.
 async fn ask(identity: &Identity) -> Option<u16> {
-    let requests = identity.of("ns", "default").await.unwrap();
+    let requests = identity.requests_as("ns", "default").await.unwrap();
     match requests.read::<Value>("/api/v1").await {
         Ok(_) => None,
         Err(ApiError::Answered { code, .. }) => Some(code),
@@ -59,7 +59,7 @@ async fn a_token_that_was_refused_is_not_used_again() {
 async fn a_late_word_on_an_old_token_is_none_on_the_new_one() {
     let taken = Arc::new(Mutex::new("Bearer token-2"));
     let identity = with_tokens(&taken);
-    let old = identity.of("ns", "default").await.unwrap();
+    let old = identity.requests_as("ns", "default").await.unwrap();
     assert_eq!(ask(&identity).await, Some(401));
     assert_eq!(ask(&identity).await, None);
     assert!(old.read::<Value>("/api/v1").await.is_err());

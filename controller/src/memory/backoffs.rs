@@ -95,7 +95,12 @@ pub enum Operation {
 
 impl Memory {
     /// Records a failure and returns its delay. The same failure waits longer each time.
-    pub fn failed(&mut self, what: Operation, error: &ReconcileError, now: Duration) -> Duration {
+    pub fn record_failure(
+        &mut self,
+        what: Operation,
+        error: &ReconcileError,
+        now: Duration,
+    ) -> Duration {
         // A step that has not failed again long after it could have been retried has no failure any more.
         self.backoffs
             .retain(|backoff| backoff.until + 2 * STEPS.longest > now || backoff.what == what);
@@ -151,7 +156,7 @@ impl Memory {
         times: (Option<Timestamp>, Duration),
     ) -> ReconcileError {
         let (clock, now) = times;
-        self.failed(what.clone(), &error, now);
+        self.record_failure(what.clone(), &error, now);
         let Some(backoff) = self
             .backoffs
             .iter_mut()
@@ -187,13 +192,13 @@ impl Memory {
     }
 
     /// Records that a reconciliation did everything it could: failures before rendering are over.
-    pub fn is_well(&mut self) {
+    pub fn clear_render_failures(&mut self) {
         self.backoffs
             .retain(|backoff| !matches!(backoff.what, Operation::Render(_)));
     }
 
     /// Removes the failure of a step that succeeded.
-    pub fn succeeded(&mut self, what: &Operation) {
+    pub fn clear_failure(&mut self, what: &Operation) {
         self.backoffs.retain(|backoff| backoff.what != *what);
     }
 
@@ -246,7 +251,7 @@ impl Memory {
 
     /// Records what is rendered now, at this generation: permissions that another run may not need are checked again,
     /// and an edit frees a create that was refused.
-    pub fn rendered(&mut self, hash: u64, generation: i64) {
+    pub fn record_rendering(&mut self, hash: u64, generation: i64) {
         let Some((before, edited)) = self.rendered.replace((hash, generation)) else {
             return;
         };
@@ -265,7 +270,7 @@ impl Memory {
     }
 
     /// Records that the API server has refused the run of this number. `making` is the step of making any run.
-    pub fn refused(
+    pub fn record_refusal(
         &mut self,
         sequence: i64,
         making: Option<Operation>,
@@ -274,13 +279,13 @@ impl Memory {
     ) -> ReconcileError {
         let error = self.failed_again(&Operation::Create(sequence), error, times);
         if let Some(making) = making {
-            self.failed(making, &error, times.1);
+            self.record_failure(making, &error, times.1);
         }
         error
     }
 
     /// Removes the failures of making runs, since one was made.
-    pub fn created(&mut self) {
+    pub fn clear_making_failures(&mut self) {
         let of_runs = |what: &Operation| matches!(what, Operation::Create(_) | Operation::Make(_));
         self.backoffs.retain(|backoff| !of_runs(&backoff.what));
     }

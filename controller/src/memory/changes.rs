@@ -21,7 +21,7 @@ pub struct Changes {
 impl Changes {
     /// Records the pending change, if there is one, which has to stay the same for `pause`. Returns how long it has,
     /// and how long changes are held back.
-    pub fn seen(&mut self, due: Option<(i64, u64)>, pause: Duration, now: Duration) -> Settling {
+    pub fn record(&mut self, due: Option<(i64, u64)>, pause: Duration, now: Duration) -> Settling {
         let number = |due: Option<(i64, u64)>| due.map(|(number, _)| number);
         if due.is_none() || number(due) != number(self.due) {
             *self = Self {
@@ -43,7 +43,7 @@ impl Changes {
             same_for: now.saturating_sub(self.since),
             held_for: now.saturating_sub(self.first),
         };
-        if settling.left(pause).is_zero() {
+        if settling.time_left(pause).is_zero() {
             self.let_go.get_or_insert(now);
         }
         settling
@@ -65,7 +65,7 @@ impl Changes {
 
     /// Records that the pending change cannot be determined. If it is the same afterwards, it was all the time; else
     /// that time does not count.
-    pub fn unknown(&mut self, now: Duration) {
+    pub fn record_unknown(&mut self, now: Duration) {
         if self.due.is_some() {
             self.unknown.get_or_insert(now);
         }
@@ -81,19 +81,19 @@ pub struct ChangedSpec {
 
 impl ChangedSpec {
     /// Records a spec that the status does not cover yet, with its time of arrival.
-    pub fn came(&mut self, generation: Option<i64>, at: Duration) {
+    pub fn record_arrival(&mut self, generation: Option<i64>, at: Duration) {
         if self.generation != generation {
             (self.generation, self.since) = (generation, Some(at));
         }
     }
 
     /// Records that its run is made. Returns the time of arrival, unless the spec was left for something else.
-    pub fn made(&mut self) -> Option<Duration> {
+    pub fn record_run(&mut self) -> Option<Duration> {
         self.since.take()
     }
 
     /// Records that the spec makes no run, or waits for something else.
-    pub fn left(&mut self) {
+    pub fn clear(&mut self) {
         self.since = None;
     }
 }
@@ -105,15 +105,15 @@ mod tests {
     #[test]
     fn a_changed_spec_counts_once_and_not_when_it_was_left_meanwhile() {
         let (mut changed, at) = (ChangedSpec::default(), Duration::from_secs);
-        changed.came(Some(1), at(3));
+        changed.record_arrival(Some(1), at(3));
         // After a conflict it is looked at again.
-        changed.came(Some(1), at(4));
-        assert_eq!(changed.made(), Some(at(3)));
-        assert_eq!(changed.made(), None);
-        changed.came(Some(2), at(5));
-        changed.left();
-        changed.came(Some(2), at(6));
-        assert_eq!(changed.made(), None);
+        changed.record_arrival(Some(1), at(4));
+        assert_eq!(changed.record_run(), Some(at(3)));
+        assert_eq!(changed.record_run(), None);
+        changed.record_arrival(Some(2), at(5));
+        changed.clear();
+        changed.record_arrival(Some(2), at(6));
+        assert_eq!(changed.record_run(), None);
     }
 
     const PAUSE: Duration = Duration::from_secs(10);
@@ -121,7 +121,7 @@ mod tests {
     /// Returns the seconds for which it has been the same, and for which changes are held back.
     fn at(changes: &mut Changes, due: Option<u64>, seconds: u64) -> (u64, u64) {
         let due = due.map(|what| (1, what));
-        let seen = changes.seen(due, PAUSE, Duration::from_secs(seconds));
+        let seen = changes.record(due, PAUSE, Duration::from_secs(seconds));
         (seen.same_for.as_secs(), seen.held_for.as_secs())
     }
 
@@ -159,10 +159,10 @@ mod tests {
     fn a_time_in_which_nobody_could_tell_ends_nothing_and_counts_for_no_other_change() {
         let mut changes = Changes::default();
         at(&mut changes, Some(1), 0);
-        changes.unknown(Duration::from_secs(4));
+        changes.record_unknown(Duration::from_secs(4));
         assert_eq!(at(&mut changes, Some(1), 8).0, 8);
-        changes.unknown(Duration::from_secs(9));
-        changes.unknown(Duration::from_secs(500));
+        changes.record_unknown(Duration::from_secs(9));
+        changes.record_unknown(Duration::from_secs(500));
         assert_eq!(at(&mut changes, Some(2), 1009), (0, 5));
     }
 
@@ -179,8 +179,8 @@ mod tests {
     fn once_a_run_is_intended_the_next_change_waits_anew() {
         let mut changes = Changes::default();
         let mut at = |number, what, seconds| {
-            let seen = changes.seen(Some((number, what)), PAUSE, Duration::from_secs(seconds));
-            seen.left(PAUSE).as_secs()
+            let seen = changes.record(Some((number, what)), PAUSE, Duration::from_secs(seconds));
+            seen.time_left(PAUSE).as_secs()
         };
         for second in (0..100).step_by(5) {
             assert!(at(1, second, second) > 0, "{second}");

@@ -20,7 +20,7 @@ pub struct DryRuns {
 
 impl DryRuns {
     /// Counts a request for a dry run. Returns true if it is allowed.
-    pub fn may_ask(&mut self, now: Duration) -> bool {
+    pub fn try_ask(&mut self, now: Duration) -> bool {
         if self.asked == 0 || now.saturating_sub(self.since) >= DRY_RUN_WINDOW {
             (self.since, self.asked) = (now, 0);
         }
@@ -36,7 +36,7 @@ impl DryRuns {
     }
 
     /// Keeps the server's answer to this question.
-    pub fn answered(&mut self, about: u64, answer: &DryRun) {
+    pub fn keep_answer(&mut self, about: u64, answer: &DryRun) {
         self.last = Some((about, answer.clone()));
     }
 }
@@ -48,16 +48,16 @@ mod tests {
     #[test]
     fn an_answer_is_kept_until_another_is_asked_for() {
         let mut runs = DryRuns::default();
-        runs.answered(1, &DryRun::Accepted);
+        runs.keep_answer(1, &DryRun::Accepted);
         assert!(runs.answer(1).is_some() && runs.answer(2).is_none());
-        runs.answered(2, &DryRun::Unknown(String::new()));
+        runs.keep_answer(2, &DryRun::Unknown(String::new()));
         assert!(runs.answer(1).is_none());
     }
 
     #[test]
     fn the_server_is_asked_a_few_times_a_minute_about_what_waits_for_a_person() {
         let mut runs = DryRuns::default();
-        let mut asked = |seconds| runs.may_ask(Duration::from_secs(seconds));
+        let mut asked = |seconds| runs.try_ask(Duration::from_secs(seconds));
         let within: Vec<bool> = (0..10).map(&mut asked).collect();
         assert_eq!(within.iter().filter(|may| **may).count(), 6);
         assert!(!asked(59));

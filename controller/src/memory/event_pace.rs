@@ -31,7 +31,7 @@ struct Times {
 
 impl EventPace {
     /// Returns true if the events of a namespace may be listed now, which counts as listing them.
-    pub fn may_list(&self, namespace: &str, now: Duration) -> bool {
+    pub fn try_list(&self, namespace: &str, now: Duration) -> bool {
         let mut times = lock(&self.0);
         let lists = &mut times.lists;
         lists.retain(|_, at| now < at.saturating_add(BETWEEN));
@@ -50,7 +50,7 @@ impl EventPace {
     }
 
     /// Records that this account may not list the events of the namespace. Other accounts may list them at once.
-    pub fn refused(&self, namespace: &str, account: &str, now: Duration) {
+    pub fn record_refusal(&self, namespace: &str, account: &str, now: Duration) {
         let mut times = lock(&self.0);
         times.lists.remove(namespace);
         let refusals = &mut times.refusals;
@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn each_namespace_has_a_list_in_so_many_seconds() {
         let pace = EventPace::default();
-        let may = |namespace: &str, seconds| pace.may_list(namespace, Duration::from_secs(seconds));
+        let may = |namespace: &str, seconds| pace.try_list(namespace, Duration::from_secs(seconds));
         assert!(may("a", 1));
         assert!(!may("a", 2) && may("b", 2));
         assert!(!may("a", 10) && may("a", 11) && !may("a", 11));
@@ -82,15 +82,15 @@ mod tests {
     fn a_refusal_holds_for_its_account_and_takes_no_list_from_another() {
         let pace = EventPace::default();
         let now = Duration::from_secs(1);
-        assert!(pace.may_list("a", now));
-        pace.refused("a", "default", now);
+        assert!(pace.try_list("a", now));
+        pace.record_refusal("a", "default", now);
         assert!(pace.is_refused("a", "default", now));
         assert!(!pace.is_refused("a", "builder", now) && !pace.is_refused("b", "default", now));
-        assert!(pace.may_list("a", now));
+        assert!(pace.try_list("a", now));
         let later = now + AFTER_REFUSAL;
         assert!(!pace.is_refused("a", "default", later));
         for account in 0..=MOST_REFUSALS {
-            pace.refused("a", &account.to_string(), later);
+            pace.record_refusal("a", &account.to_string(), later);
         }
         assert_eq!(pace.0.lock().unwrap().refusals.len(), MOST_REFUSALS);
     }

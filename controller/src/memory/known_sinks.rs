@@ -90,7 +90,7 @@ impl KnownSinks {
     }
 
     /// Records that an unwanted object does not exist. Returns true if that has been so for `pause`.
-    pub fn is_absent_for(&mut self, object: &SourceObject, pause: Duration, now: Duration) -> bool {
+    pub fn note_absent(&mut self, object: &SourceObject, pause: Duration, now: Duration) -> bool {
         let since = *self.absent.entry(object.clone()).or_insert(now);
         let is_over = since + pause <= now;
         if is_over {
@@ -107,17 +107,17 @@ impl KnownSinks {
 
     /// Records that an object has the outputs of a newer run than the ledger has. Returns true if that has been so for
     /// `pause`.
-    pub fn is_ahead_for(&mut self, object: &SourceObject, pause: Duration, now: Duration) -> bool {
+    pub fn note_ahead(&mut self, object: &SourceObject, pause: Duration, now: Duration) -> bool {
         *self.ahead.entry(object.clone()).or_insert(now) + pause <= now
     }
 
     /// Records that an object does not have outputs of a newer run.
-    pub fn is_in_line(&mut self, object: &SourceObject) {
+    pub fn clear_ahead(&mut self, object: &SourceObject) {
         self.ahead.remove(object);
     }
 
     /// Forgets the objects that are not wanted.
-    pub fn are_wanted(&mut self, is_wanted: impl Fn(&SourceObject) -> bool) {
+    pub fn retain_wanted(&mut self, is_wanted: impl Fn(&SourceObject) -> bool) {
         self.ahead.retain(|object, _| is_wanted(object));
         self.left.retain(|object, _| is_wanted(object));
     }
@@ -160,7 +160,7 @@ impl KnownSinks {
     }
 
     /// Forgets an object that now belongs to another: only a change of it ends that, which is news.
-    pub fn is_given_up(&mut self, object: &SourceObject) {
+    pub fn give_up(&mut self, object: &SourceObject) {
         self.left.remove(object);
     }
 
@@ -173,7 +173,7 @@ impl KnownSinks {
     }
 
     /// Records that an object exists, or is wanted again.
-    pub fn is_back(&mut self, object: &SourceObject) {
+    pub fn clear_absent(&mut self, object: &SourceObject) {
         self.absent.remove(object);
     }
 
@@ -190,7 +190,9 @@ impl KnownSinks {
             left.is_some_and(|left| left.is_told && left.until > now)
         };
         let looked = self.looked.iter().flat_map(|looked| &looked.what.sinks);
-        let named = looked.map(sinks::of).chain(self.absent.keys().cloned());
+        let named = looked
+            .map(sinks::identify)
+            .chain(self.absent.keys().cloned());
         let changed: Vec<SourceObject> = named.filter(|object| are(object)).collect();
         let is_news = changed.iter().any(|object| !is_known(object));
         if is_news {
@@ -244,20 +246,23 @@ mod tests {
     #[test]
     fn what_is_gone_is_forgotten_only_after_it_has_stayed_away() {
         let mut known = KnownSinks::default();
-        let object = SourceObject::known(cartouche_protocol::references::SourceKind::Secret, "db");
+        let object = SourceObject::in_own_namespace(
+            cartouche_protocol::references::SourceKind::Secret,
+            "db",
+        );
         let is_over = |known: &mut KnownSinks, seconds| {
-            known.is_absent_for(&object, PAUSE, Duration::from_secs(seconds))
+            known.note_absent(&object, PAUSE, Duration::from_secs(seconds))
         };
         assert!(!is_over(&mut known, 1));
         assert!(!is_over(&mut known, 30));
-        known.is_back(&object);
+        known.clear_absent(&object);
         assert!(!is_over(&mut known, 31));
         assert!(is_over(&mut known, 61));
         assert!(!known.is_waiting());
     }
 
     fn object(name: &str) -> SourceObject {
-        SourceObject::known(cartouche_protocol::references::SourceKind::ConfigMap, name)
+        SourceObject::in_own_namespace(cartouche_protocol::references::SourceKind::ConfigMap, name)
     }
 
     #[test]
@@ -316,7 +321,7 @@ mod tests {
         known.leave(&db, 1, true, soon);
         assert!(known.holds_off(&db, soon));
         known.keep(what.clone(), Sinks::default(), soon);
-        known.is_given_up(&db);
+        known.give_up(&db);
         assert!(known.doubt_if(|it| *it == db, soon), "it is another's");
         assert!(!looked(&known));
         let later = Duration::from_secs(2);
@@ -330,15 +335,15 @@ mod tests {
     fn one_that_is_ahead_is_waited_for_only_so_long_in_a_row() {
         let (mut known, db) = (KnownSinks::default(), object("db"));
         let is_over = |known: &mut KnownSinks, seconds| {
-            known.is_ahead_for(&db, PAUSE, Duration::from_secs(seconds))
+            known.note_ahead(&db, PAUSE, Duration::from_secs(seconds))
         };
         assert!(!is_over(&mut known, 1));
         assert!(known.is_waiting());
-        known.is_in_line(&db);
+        known.clear_ahead(&db);
         assert!(!known.is_waiting());
         assert!(!is_over(&mut known, 31));
         assert!(is_over(&mut known, 61));
-        known.are_wanted(|_| false);
+        known.retain_wanted(|_| false);
         assert!(!known.is_waiting());
     }
 }

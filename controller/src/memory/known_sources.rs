@@ -54,7 +54,7 @@ impl KnownSources {
     /// Returns true if an input comes from this namespace, by a reference that names it.
     #[must_use]
     pub fn are_in(&self, namespace: &str) -> bool {
-        let mut objects = self.of.iter().filter_map(SourceObject::of);
+        let mut objects = self.of.iter().filter_map(SourceObject::from_source);
         objects.any(|object| object.namespace.as_deref() == Some(namespace))
     }
 
@@ -63,7 +63,7 @@ impl KnownSources {
     pub fn name(&self, are: impl Fn(&SourceObject) -> bool) -> bool {
         self.of
             .iter()
-            .filter_map(SourceObject::of)
+            .filter_map(SourceObject::from_source)
             .any(|it| are(&it))
     }
 
@@ -132,7 +132,7 @@ mod tests {
     const PAUSE: Duration = Duration::from_secs(30);
 
     fn object(kind: SourceKind, name: &str) -> SourceObject {
-        SourceObject::known(kind, name)
+        SourceObject::in_own_namespace(kind, name)
     }
 
     fn known(names: &[&str]) -> KnownSources {

@@ -49,7 +49,7 @@ impl MissingPermissions {
     }
 
     /// Records a request; `None` if it has no answer, which another one at once would not have either.
-    pub fn asked(&mut self, answer: Option<Vec<Denied>>, now: Duration) {
+    pub fn record_answer(&mut self, answer: Option<Vec<Denied>>, now: Duration) {
         self.asked_at = Some(now);
         if let Some(missing) = answer {
             self.answer = Some((now, missing));
@@ -63,7 +63,7 @@ impl MissingPermissions {
 
     /// Returns the missing permissions of the last answer, none if that is too old.
     #[must_use]
-    pub fn told(&self, now: Duration) -> Vec<Denied> {
+    pub fn fresh_answer(&self, now: Duration) -> Vec<Denied> {
         let answer = self.answer.as_ref();
         let answer = answer.filter(|(at, _)| now.saturating_sub(*at) < TOLD_FOR);
         answer.map_or_else(Vec::new, |(_, missing)| missing.clone())
@@ -79,7 +79,7 @@ mod tests {
     fn asked(answer: Option<Vec<Denied>>) -> MissingPermissions {
         let mut missing = MissingPermissions::new((1, "t".to_owned(), 1));
         assert!(missing.is_due(NOW));
-        missing.asked(answer, NOW);
+        missing.record_answer(answer, NOW);
         missing
     }
 
@@ -101,11 +101,11 @@ mod tests {
         let mut missing = asked(Some(jobs()));
         let mut now = NOW;
         while now < NOW + TOLD_FOR {
-            assert_eq!(missing.told(now), jobs());
-            missing.asked(None, now);
+            assert_eq!(missing.fresh_answer(now), jobs());
+            missing.record_answer(None, now);
             now += KEPT_FOR;
         }
-        assert_eq!(missing.told(now), []);
+        assert_eq!(missing.fresh_answer(now), []);
     }
 
     #[test]
@@ -113,15 +113,15 @@ mod tests {
         let mut missing = asked(Some(jobs()));
         missing.ask_again();
         assert!(missing.is_due(NOW));
-        missing.asked(None, NOW);
-        assert_eq!(missing.told(NOW), jobs());
-        assert_eq!(missing.told(NOW + TOLD_FOR), []);
+        missing.record_answer(None, NOW);
+        assert_eq!(missing.fresh_answer(NOW), jobs());
+        assert_eq!(missing.fresh_answer(NOW + TOLD_FOR), []);
     }
 
     #[test]
     fn a_newer_answer_takes_the_place_of_the_last() {
         let mut missing = asked(Some(jobs()));
-        missing.asked(Some(Vec::new()), NOW + KEPT_FOR);
-        assert_eq!(missing.told(NOW + KEPT_FOR), []);
+        missing.record_answer(Some(Vec::new()), NOW + KEPT_FOR);
+        assert_eq!(missing.fresh_answer(NOW + KEPT_FOR), []);
     }
 }

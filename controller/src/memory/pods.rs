@@ -43,7 +43,7 @@ pub struct PodsMemory {
 
 impl PodsMemory {
     /// Returns the memory of the pods of the run with this uid. That of any other is forgotten.
-    pub fn of(&mut self, uid: &str) -> &mut Self {
+    pub fn for_run(&mut self, uid: &str) -> &mut Self {
         if self.uid != uid {
             *self = Self {
                 uid: uid.to_owned(),
@@ -56,9 +56,9 @@ impl PodsMemory {
     /// Records the answer of the pods to why the run failed. The last message stays if no pod is left to give one: a
     /// Job that fails may delete its pods. What kept them from starting is a cause only if the run was too late
     /// (`is_late`); the end of one of their containers is one in any case.
-    pub fn asked(&mut self, said: Result<Option<Said>, String>, is_late: bool) -> PodsSaid {
+    pub fn record_cause(&mut self, said: Result<Option<Said>, String>, is_late: bool) -> PodsSaid {
         let is_cause = is_late || self.is_failure;
-        let hindrance = self.hindrance.said().filter(|_| is_cause);
+        let hindrance = self.hindrance.report().filter(|_| is_cause);
         let hindrance = hindrance.map(Said::of_last);
         let known = self.failure.clone().or(hindrance);
         match (said, known) {
@@ -93,7 +93,7 @@ impl PodsMemory {
     }
 
     /// Records that a pod has failed: the first one brings the next look forward to now.
-    pub fn has_failed_pods(&mut self, now: Duration) {
+    pub fn note_failed_pod(&mut self, now: Duration) {
         if !self.is_failing {
             self.is_failing = true;
             self.next_look = Some(now);
@@ -101,7 +101,7 @@ impl PodsMemory {
     }
 
     /// Records that this hindrance is over.
-    pub fn is_over(&mut self, reason: RunReason) {
+    pub fn clear_hindrance(&mut self, reason: RunReason) {
         if matches!(&self.hindrance, Hindrance::Said(before) if before.reason == Some(reason)) {
             self.hindrance = Hindrance::Nothing;
             self.hindered = None;
@@ -109,7 +109,7 @@ impl PodsMemory {
     }
 
     /// Records that the pods may not be looked at: that may be granted, but hardly soon.
-    pub fn refused(&mut self, now: Duration) {
+    pub fn record_refusal(&mut self, now: Duration) {
         self.hindrance = Hindrance::Nothing;
         self.hindered = None;
         self.next_look = Some(now + PODS.longest);
@@ -118,15 +118,15 @@ impl PodsMemory {
     /// Returns the last message if it is that a Job has no pods.
     #[must_use]
     pub fn no_pod(&self) -> Option<Said> {
-        let said = self.hindrance.said();
+        let said = self.hindrance.report();
         said.filter(|it| it.reason == Some(RunReason::NoPodYet))
     }
 
     /// Records the result of a look. `is_failure` is true if it is the end of a container.
-    pub fn looked(&mut self, said: Hindrance, is_failure: bool, now: Duration) {
+    pub fn record_look(&mut self, said: Hindrance, is_failure: bool, now: Duration) {
         self.hindrance = said;
         self.is_failure = is_failure;
-        let reason = self.hindrance.said().and_then(|said| said.reason);
+        let reason = self.hindrance.report().and_then(|said| said.reason);
         let is_failing = self.is_failing && is_failure;
         let reason = reason.filter(|it| it.is_hindrance() || is_failing);
         self.hindered = reason.map(|reason| {
@@ -150,7 +150,7 @@ impl PodsMemory {
         }
         hindered.is_told = true;
         self.is_failure_told |= self.is_failing && self.is_failure;
-        self.hindrance.said()
+        self.hindrance.report()
     }
 
     /// Returns the time until an event may be published about the hindrance, if one is to be.
@@ -179,11 +179,11 @@ mod tests {
         let mut now = NOW;
         let mut waits = Vec::new();
         for _ in 0..10 {
-            let wait = pods.of("u").until_look(now);
+            let wait = pods.for_run("u").until_look(now);
             now += wait;
-            assert!(pods.of("u").until_look(now).is_zero());
-            pods.of("u")
-                .looked(Hindrance::Said("why".into()), false, now);
+            assert!(pods.for_run("u").until_look(now).is_zero());
+            pods.for_run("u")
+                .record_look(Hindrance::Said("why".into()), false, now);
             waits.push(wait.as_secs());
         }
         assert!((24..=36).contains(&waits[0]), "{waits:?}");
@@ -197,10 +197,13 @@ mod tests {
     fn a_run_whose_pods_run_is_looked_at_less_and_less_often_too() {
         let mut pods = PodsMemory::default();
         let (mut now, mut looks) = (NOW, 0);
-        pods.of("u").until_look(now);
+        pods.for_run("u").until_look(now);
         while now < NOW + Duration::from_hours(1) {
-            pods.of("u").run(now);
-            now += pods.of("u").until_look(now).max(Duration::from_millis(50));
+            pods.for_run("u").run(now);
+            now += pods
+                .for_run("u")
+                .until_look(now)
+                .max(Duration::from_millis(50));
             looks += 1;
         }
         assert!(looks < 30, "{looks} looks in an hour");
@@ -210,10 +213,10 @@ mod tests {
     fn however_long_pods_have_run_it_is_seen_within_six_minutes_that_none_does() {
         let mut pods = PodsMemory::default();
         let mut now = NOW;
-        pods.of("u").until_look(now);
+        pods.for_run("u").until_look(now);
         for _ in 0..100 {
-            pods.of("u").run(now);
-            let wait = pods.of("u").until_look(now);
+            pods.for_run("u").run(now);
+            let wait = pods.for_run("u").until_look(now);
             assert!(wait <= PODS.latest(), "{wait:?}");
             now += wait;
         }
@@ -224,10 +227,10 @@ mod tests {
     fn what_is_over_is_told_no_more_and_all_else_is() {
         let mut pods = PodsMemory::default();
         let said = Said::new("no pod yet", RunReason::NoPodYet);
-        pods.looked(Hindrance::Said(said), false, NOW);
-        pods.is_over(RunReason::Unschedulable);
-        assert_eq!(pods.hindrance.said().as_deref(), Some("no pod yet"));
-        pods.is_over(RunReason::NoPodYet);
+        pods.record_look(Hindrance::Said(said), false, NOW);
+        pods.clear_hindrance(RunReason::Unschedulable);
+        assert_eq!(pods.hindrance.report().as_deref(), Some("no pod yet"));
+        pods.clear_hindrance(RunReason::NoPodYet);
         assert_eq!(pods.hindrance, Hindrance::Nothing);
     }
 
@@ -238,22 +241,22 @@ mod tests {
         let mut pods = PodsMemory::default();
         let unasked = PodsSaid::Unasked("forbidden".to_owned());
         assert_eq!(
-            silence().map(|said| pods.asked(said, true)),
+            silence().map(|said| pods.record_cause(said, true)),
             [PodsSaid::Nothing, unasked]
         );
-        pods.looked(Hindrance::Said("no node".into()), false, NOW);
+        pods.record_look(Hindrance::Said("no node".into()), false, NOW);
         // An early hindrance is no reason for a later failure.
-        assert_eq!(pods.asked(Ok(None), false), PodsSaid::Nothing);
+        assert_eq!(pods.record_cause(Ok(None), false), PodsSaid::Nothing);
         assert_eq!(
-            silence().map(|said| pods.asked(said, true)),
+            silence().map(|said| pods.record_cause(said, true)),
             [words("no node"), words("no node")]
         );
         assert_eq!(
-            pods.asked(Ok(Some("exited 3".into())), true),
+            pods.record_cause(Ok(Some("exited 3".into())), true),
             words("exited 3")
         );
         assert_eq!(
-            silence().map(|said| pods.asked(said, true)),
+            silence().map(|said| pods.record_cause(said, true)),
             [words("exited 3"), words("exited 3")]
         );
     }
@@ -261,24 +264,27 @@ mod tests {
     #[test]
     fn another_run_and_one_that_went_on_begin_anew() {
         let mut pods = PodsMemory::default();
-        pods.of("u")
-            .looked(Hindrance::Said("why".into()), false, NOW);
-        pods.of("u").asked(Ok(Some("no".into())), true);
-        assert_eq!(pods.of("other").hindrance, Hindrance::NotAsked);
-        assert_eq!(pods.of("u").asked(Ok(None), true), PodsSaid::Nothing);
-        pods.of("u")
-            .looked(Hindrance::Said("why".into()), false, NOW);
-        let before = pods.of("u").until_look(NOW);
-        pods.of("u").run(NOW);
-        assert_eq!(pods.of("u").hindrance, Hindrance::Nothing);
-        assert_eq!(pods.of("u").until_look(NOW), before);
+        pods.for_run("u")
+            .record_look(Hindrance::Said("why".into()), false, NOW);
+        pods.for_run("u").record_cause(Ok(Some("no".into())), true);
+        assert_eq!(pods.for_run("other").hindrance, Hindrance::NotAsked);
+        assert_eq!(
+            pods.for_run("u").record_cause(Ok(None), true),
+            PodsSaid::Nothing
+        );
+        pods.for_run("u")
+            .record_look(Hindrance::Said("why".into()), false, NOW);
+        let before = pods.for_run("u").until_look(NOW);
+        pods.for_run("u").run(NOW);
+        assert_eq!(pods.for_run("u").hindrance, Hindrance::Nothing);
+        assert_eq!(pods.for_run("u").until_look(NOW), before);
     }
 
     #[test]
     fn how_a_container_ended_again_and_again_is_a_cause_once_its_pod_is_gone() {
         let mut pods = PodsMemory::default();
-        pods.looked(Hindrance::Said("exited 3".into()), true, NOW);
-        let said = pods.asked(Err("they are gone".to_owned()), false);
+        pods.record_look(Hindrance::Said("exited 3".into()), true, NOW);
+        let said = pods.record_cause(Err("they are gone".to_owned()), false);
         assert_eq!(said, PodsSaid::Words("exited 3".into()));
     }
 
@@ -287,20 +293,20 @@ mod tests {
         let pulls = || Hindrance::Said(Said::new("no image", RunReason::ImagePullBackOff));
         let (soon, later) = (NOW + Duration::from_secs(5), NOW + TOLD_AFTER);
         let mut pods = PodsMemory::default();
-        pods.looked(pulls(), false, NOW);
+        pods.record_look(pulls(), false, NOW);
         assert_eq!(pods.to_tell(soon), None);
-        pods.looked(pulls(), false, later);
+        pods.record_look(pulls(), false, later);
         let told = pods.to_tell(later).unwrap();
         assert_eq!(told.reason, Some(RunReason::ImagePullBackOff));
         assert_eq!(pods.to_tell(later), None, "once");
         pods.run(later);
-        pods.looked(pulls(), false, later);
+        pods.record_look(pulls(), false, later);
         assert_eq!(pods.to_tell(later), None, "it begins anew");
         assert!(pods.to_tell(later + TOLD_AFTER).is_some());
         // Another hindrance begins.
         let no_node = Said::new("no node", RunReason::Unschedulable);
         let again = later + TOLD_AFTER;
-        pods.looked(Hindrance::Said(no_node), false, again);
+        pods.record_look(Hindrance::Said(no_node), false, again);
         assert_eq!(pods.to_tell(again), None);
         let told = pods.to_tell(again + TOLD_AFTER).unwrap();
         assert_eq!(told.reason, Some(RunReason::Unschedulable));
@@ -310,16 +316,16 @@ mod tests {
     fn that_pods_have_failed_is_told_at_once_and_once() {
         let said = |reason| Hindrance::Said(Said::new("1 pod has failed", reason));
         let mut pods = PodsMemory::default();
-        pods.of("u").until_look(NOW);
-        pods.of("u").has_failed_pods(NOW);
-        assert!(pods.of("u").until_look(NOW).is_zero());
-        pods.looked(said(RunReason::PodFailed), true, NOW);
+        pods.for_run("u").until_look(NOW);
+        pods.for_run("u").note_failed_pod(NOW);
+        assert!(pods.for_run("u").until_look(NOW).is_zero());
+        pods.record_look(said(RunReason::PodFailed), true, NOW);
         assert!(pods.to_tell(NOW).is_some());
         assert_eq!(pods.to_tell(NOW), None);
         // Another pod has failed, in another way.
-        pods.has_failed_pods(NOW);
+        pods.note_failed_pod(NOW);
         assert!(!pods.until_look(NOW).is_zero());
-        pods.looked(said(RunReason::OOMKilled), true, NOW);
+        pods.record_look(said(RunReason::OOMKilled), true, NOW);
         assert_eq!(pods.to_tell(NOW), None);
     }
 
@@ -330,8 +336,8 @@ mod tests {
             RunReason::PodFailed,
         );
         let mut pods = PodsMemory::default();
-        pods.looked(Hindrance::Said(said), true, NOW);
-        let PodsSaid::Words(said) = pods.asked(Ok(None), false) else {
+        pods.record_look(Hindrance::Said(said), true, NOW);
+        let PodsSaid::Words(said) = pods.record_cause(Ok(None), false) else {
             panic!("it is silent");
         };
         assert_eq!(said.words, "exited 3");
@@ -340,7 +346,7 @@ mod tests {
     #[test]
     fn how_a_container_ended_is_no_event_while_its_engine_tries_again() {
         let mut pods = PodsMemory::default();
-        pods.looked(Hindrance::Said("exited 3".into()), true, NOW);
+        pods.record_look(Hindrance::Said("exited 3".into()), true, NOW);
         assert_eq!(pods.to_tell(NOW + TOLD_AFTER), None);
     }
 }

@@ -86,7 +86,7 @@ impl Telling {
     }
 
     /// Records that no source holds a run back.
-    pub fn is_free(&mut self) {
+    pub fn clear_hold(&mut self) {
         self.by_ancestors = ByAncestors::Nothing;
     }
 
@@ -110,7 +110,7 @@ impl Telling {
     /// Records a write that its sources had moved to these.
     pub fn moved_on(&mut self, to: &Sources, now: Duration) {
         (self.moved_on, self.put_off) = (Some(now), None);
-        self.contested.wrote(digest(to), now);
+        self.contested.record_write(digest(to), now);
     }
 
     /// Records that its sources have moved to these. Returns true if the write waits, since there was one a moment
@@ -118,7 +118,10 @@ impl Telling {
     /// looks for that.
     pub fn puts_off(&mut self, to: &Sources, now: Duration) -> bool {
         let again = self.moved_on.map(|at| at + TOLD_AGAIN_AFTER);
-        let contested = self.contested.left(digest(to), now).map(|left| now + left);
+        let contested = self
+            .contested
+            .time_left(digest(to), now)
+            .map(|left| now + left);
         self.put_off = again.max(contested).filter(|until| now < *until);
         self.put_off.is_some()
     }
@@ -127,7 +130,7 @@ impl Telling {
     /// next write of them.
     #[must_use]
     pub fn is_contested(&self, to: &Sources, now: Duration) -> bool {
-        self.contested.left(digest(to), now).is_some()
+        self.contested.time_left(digest(to), now).is_some()
     }
 
     /// Drops the pending write, since a Runnable waits for it or nothing is new.
@@ -164,7 +167,7 @@ impl Telling {
     }
 
     /// Returns true if approval is asked for now by this status, which counts as asking.
-    pub fn may_ask(&mut self, status: &RunnableStatus, now: Duration) -> bool {
+    pub fn try_ask(&mut self, status: &RunnableStatus, now: Duration) -> bool {
         let number = status.pending.as_ref().map(|it| it.sequence);
         let still = |_: &i64| wanted(status).is_some();
         self.to_ask = self.to_ask.filter(still).and(number);
@@ -221,7 +224,7 @@ mod tests {
         let mut failed = Telling::default();
         assert_eq!(failed.hold(hold(false, false), at(10)), None);
         // A wait that was over begins anew.
-        telling.is_free();
+        telling.clear_hold();
         assert_eq!(telling.hold(hold(true, false), at(20)), Some(at(2)));
     }
 
@@ -296,7 +299,7 @@ mod tests {
         let mut told = |before: &RunnableStatus, after: &RunnableStatus| {
             second += 20;
             telling.asks_anew(before, after);
-            telling.may_ask(after, at(second))
+            telling.try_ask(after, at(second))
         };
         assert!(told(&nothing, &asks("4:a")));
         assert!(!told(&asks("4:a"), &asks("4:a")));
@@ -316,20 +319,20 @@ mod tests {
         let asks = |number| pending("ApprovalRequired", Some(number));
         let mut telling = Telling::default();
         telling.asks_anew(&RunnableStatus::default(), &asks("1:a"));
-        assert!(telling.may_ask(&asks("1:a"), at(1)));
+        assert!(telling.try_ask(&asks("1:a"), at(1)));
         for (before, after) in [("1:a", "1:b"), ("1:b", "1:c")] {
             telling.asks_anew(&asks(before), &asks(after));
-            assert!(!telling.may_ask(&asks(after), at(2)));
+            assert!(!telling.try_ask(&asks(after), at(2)));
         }
         assert_eq!(telling.asks_after(at(2)), Some(at(19)));
-        assert!(telling.may_ask(&asks("1:c"), at(21)));
+        assert!(telling.try_ask(&asks("1:c"), at(21)));
         assert_eq!(telling.asks_after(at(21)), None);
-        assert!(!telling.may_ask(&asks("1:c"), at(40)), "once");
+        assert!(!telling.try_ask(&asks("1:c"), at(40)), "once");
         telling.asks_anew(&asks("1:c"), &asks("1:d"));
-        assert!(telling.may_ask(&asks("1:d"), at(41)));
+        assert!(telling.try_ask(&asks("1:d"), at(41)));
         telling.asks_anew(&asks("1:d"), &asks("1:e"));
         let over = RunnableStatus::default();
-        assert!(!telling.may_ask(&over, at(50)), "nothing waits any more");
+        assert!(!telling.try_ask(&over, at(50)), "nothing waits any more");
         assert_eq!(telling.asks_after(at(50)), None);
     }
 
@@ -338,12 +341,12 @@ mod tests {
         let mut telling = Telling::default();
         let first = pending("ApprovalRequired", Some("4:a"));
         telling.asks_anew(&RunnableStatus::default(), &first);
-        assert!(telling.may_ask(&first, at(1)));
+        assert!(telling.try_ask(&first, at(1)));
         let mut second = pending("ApprovalRequired", Some("5:b"));
         if let Some(pending) = &mut second.pending {
             pending.sequence = 5;
         }
         telling.asks_anew(&RunnableStatus::default(), &second);
-        assert!(telling.may_ask(&second, at(2)));
+        assert!(telling.try_ask(&second, at(2)));
     }
 }

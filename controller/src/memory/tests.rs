@@ -35,7 +35,7 @@ pub(crate) fn write_words(memory: &mut Memory, now: Duration) {
         .unwrap()
     };
     let words = Change::of_conditions(&says("a"), &says("b"));
-    memory.pace.wrote(&words, now);
+    memory.pace.record_write(&words, now);
 }
 
 fn problem() -> ReconcileError {
@@ -48,19 +48,19 @@ fn each_step_that_fails_waits_longer_for_itself() {
     let now = Duration::from_secs(1);
     let mut waits = (Duration::ZERO, Duration::ZERO);
     for _ in 0..12 {
-        waits.0 = memory.failed(Operation::Create(1), &problem(), now);
-        waits.1 = memory.failed(Operation::Read("a".to_owned()), &problem(), now);
+        waits.0 = memory.record_failure(Operation::Create(1), &problem(), now);
+        waits.1 = memory.record_failure(Operation::Read("a".to_owned()), &problem(), now);
     }
     let most = STEPS.longest.mul_f64(0.8);
     assert!(waits.0 >= most && waits.1 >= most, "{waits:?}");
-    memory.succeeded(&Operation::Create(1));
+    memory.clear_failure(&Operation::Create(1));
     assert!(memory.in_backoff(&Operation::Create(1), now).is_none());
     assert!(
         memory
             .in_backoff(&Operation::Read("a".to_owned()), now)
             .is_some()
     );
-    assert!(memory.failed(Operation::Create(1), &problem(), now) < Duration::from_secs(2));
+    assert!(memory.record_failure(Operation::Create(1), &problem(), now) < Duration::from_secs(2));
 }
 
 #[test]
@@ -70,21 +70,21 @@ fn what_fails_after_a_long_wait_is_tried_again_as_soon_as_ever() {
     let wait = Requeue::After(Duration::from_mins(5));
     let held = ReconcileError::new(Category::RunAtWork, wait, "waits");
     for hours in 0..12 {
-        memory.failed(render.clone(), &held, Duration::from_hours(hours));
+        memory.record_failure(render.clone(), &held, Duration::from_hours(hours));
     }
     let now = Duration::from_hours(11);
-    assert!(memory.failed(render, &problem(), now) < Duration::from_secs(2));
+    assert!(memory.record_failure(render, &problem(), now) < Duration::from_secs(2));
 }
 
 #[test]
 fn what_failed_long_ago_is_forgotten_and_never_more_is_kept_than_fits() {
     let mut memory = Memory::default();
     for sequence in 0..100 {
-        memory.failed(Operation::Create(sequence), &problem(), Duration::ZERO);
+        memory.record_failure(Operation::Create(sequence), &problem(), Duration::ZERO);
     }
     assert_eq!(memory.backoffs.len(), MAX_BACKOFFS);
     assert!(memory.last_failure(&Operation::Create(99)).is_some());
-    memory.failed(Operation::List, &problem(), STEPS.longest * 4);
+    memory.record_failure(Operation::List, &problem(), STEPS.longest * 4);
     assert_eq!(memory.backoffs.len(), 1);
 }
 
@@ -97,7 +97,7 @@ fn tries(seconds: u64, mut free: impl FnMut(&mut Memory)) -> usize {
             .in_backoff(&Operation::Create(1), boot_time())
             .is_none()
         {
-            memory.failed(Operation::Create(1), &problem(), boot_time());
+            memory.record_failure(Operation::Create(1), &problem(), boot_time());
             tries += 1;
         }
         free(&mut memory);
@@ -119,12 +119,12 @@ fn a_right_that_comes_has_it_tried_at_once_and_once_more_a_moment_later() {
     let mut memory = Memory::default();
     let is_held = |memory: &Memory| memory.in_backoff(&Operation::List, boot_time()).is_some();
     for _ in 0..8 {
-        memory.failed(Operation::List, &problem(), boot_time());
+        memory.record_failure(Operation::List, &problem(), boot_time());
     }
     assert!(is_held(&memory));
     memory.retry_now();
     assert!(!is_held(&memory));
-    memory.failed(Operation::List, &problem(), boot_time());
+    memory.record_failure(Operation::List, &problem(), boot_time());
     asleep::sleep_for(Duration::from_secs(2));
     memory.retry_now();
     assert!(!is_held(&memory));
@@ -133,17 +133,17 @@ fn a_right_that_comes_has_it_tried_at_once_and_once_more_a_moment_later() {
 #[test]
 fn an_edit_frees_what_was_refused_and_another_input_does_not() {
     let mut memory = Memory::default();
-    memory.rendered(1, 1);
+    memory.record_rendering(1, 1);
     for _ in 0..8 {
-        memory.failed(Operation::Create(1), &problem(), boot_time());
-        memory.failed(Operation::List, &problem(), boot_time());
+        memory.record_failure(Operation::Create(1), &problem(), boot_time());
+        memory.record_failure(Operation::List, &problem(), boot_time());
     }
     let is_held = |memory: &Memory, what| memory.in_backoff(&what, boot_time()).is_some();
     memory.secret_changed("any");
     memory.selection_changed();
-    memory.rendered(2, 1);
+    memory.record_rendering(2, 1);
     assert!(is_held(&memory, Operation::Create(1)));
-    memory.rendered(2, 2);
+    memory.record_rendering(2, 2);
     assert!(!is_held(&memory, Operation::Create(1)));
     assert!(is_held(&memory, Operation::List));
 }
@@ -155,13 +155,13 @@ fn refused_creates(hours: u64, numbered: bool) -> Vec<Duration> {
     let begun = boot_time();
     for hash in 0..hours * 3_600 * 50 {
         let now = boot_time();
-        memory.rendered(hash, 1);
+        memory.record_rendering(hash, 1);
         let number = if numbered { creates.len() } else { 1 };
         let number = i64::try_from(number).unwrap();
         let making = Operation::Make(1);
         let steps = [&Operation::Create(number), &making];
         if steps.iter().all(|it| memory.in_backoff(it, now).is_none()) {
-            memory.refused(number, Some(making), problem(), (None, now));
+            memory.record_refusal(number, Some(making), problem(), (None, now));
             creates.push(now.saturating_sub(begun));
         }
         asleep::sleep_for(Duration::from_millis(20));
@@ -188,11 +188,11 @@ fn a_run_that_is_made_begins_the_pauses_anew() {
     let mut memory = Memory::default();
     let making = Operation::Make(1);
     for _ in 0..12 {
-        memory.refused(1, Some(making.clone()), problem(), (None, boot_time()));
+        memory.record_refusal(1, Some(making.clone()), problem(), (None, boot_time()));
     }
-    memory.created();
+    memory.clear_making_failures();
     assert!(memory.in_backoff(&making, boot_time()).is_none());
-    memory.refused(2, Some(making.clone()), problem(), (None, boot_time()));
+    memory.record_refusal(2, Some(making.clone()), problem(), (None, boot_time()));
     let (_, left) = memory.in_backoff(&making, boot_time()).unwrap();
     assert!(left < Duration::from_secs(2), "{left:?}");
 }
@@ -205,14 +205,16 @@ fn key(name: &str) -> RunnableKey {
 }
 
 fn reached(memories: &Memories, uid: &str) -> i64 {
-    lock(&memories.of(&key("a"), uid)).state.reached_sequence
+    lock(&memories.get_or_create(&key("a"), uid))
+        .state
+        .reached_sequence
 }
 
 /// Has very many Runnables come and leave.
 fn fill(memories: &Memories, how: Leaving) {
     for number in 0..MAX_LEFT {
         let name = number.to_string();
-        lock(&memories.of(&key(&name), &format!("{how:?}-{name}")))
+        lock(&memories.get_or_create(&key(&name), &format!("{how:?}-{name}")))
             .state
             .reached_sequence = 1;
         let _ = memories.remove(&key(&name), how);
@@ -222,7 +224,7 @@ fn fill(memories: &Memories, how: Leaving) {
 #[test]
 fn a_runnable_that_could_not_be_read_comes_back_with_the_number_that_it_had_reached() {
     let memories = Memories::default();
-    lock(&memories.of(&key("a"), "first"))
+    lock(&memories.get_or_create(&key("a"), "first"))
         .state
         .reached_sequence = 7;
     let left = memories.remove(&key("a"), Leaving::Unreadable);
@@ -241,7 +243,7 @@ fn a_runnable_that_could_not_be_read_comes_back_with_the_number_that_it_had_reac
 #[test]
 fn however_many_are_deleted_those_are_known_that_cannot_be_read() {
     let memories = Memories::default();
-    lock(&memories.of(&key("a"), "first"))
+    lock(&memories.get_or_create(&key("a"), "first"))
         .state
         .reached_sequence = 7;
     let _ = memories.remove(&key("a"), Leaving::Unreadable);
@@ -260,21 +262,21 @@ fn a_permission_that_is_granted_has_it_asked_again_by_those_who_wait_for_one_and
 {
     let (memories, now) = (Memories::default(), boot_time());
     let missing = vec![Denied::one("create", "jobs.batch")];
-    let memory = memories.of(&key("a"), "a");
+    let memory = memories.get_or_create(&key("a"), "a");
     let mut asked = MissingPermissions::new((1, "t".to_owned(), 1));
-    asked.asked(Some(missing.clone()), now);
+    asked.record_answer(Some(missing.clone()), now);
     lock(&memory).missing_permissions = Some(asked);
     let is_due = || {
         let memory = lock(&memory);
         let kept = memory.missing_permissions.as_ref().unwrap();
-        assert_eq!(kept.told(now), missing);
+        assert_eq!(kept.fresh_answer(now), missing);
         kept.is_due(now)
     };
     let refused = ReconcileError {
         requeue: Requeue::OnRbac,
         ..problem()
     };
-    lock(&memory).failed(Operation::List, &refused, now);
+    lock(&memory).record_failure(Operation::List, &refused, now);
     assert!(memories.waiting_for(Requeue::OnKind, None).is_empty());
     assert!(!is_due(), "a kind is not what it waits for");
     assert_eq!(memories.waiting_for(Requeue::OnRbac, None), [key("a")]);
@@ -302,7 +304,7 @@ fn what_waits_beside_its_inputs_looks_at_them_now_and_then() {
 
 #[test]
 fn that_what_is_fought_over_is_changed_once_more_is_no_news() {
-    let object = SourceObject::known(SourceKind::ConfigMap, "db");
+    let object = SourceObject::in_own_namespace(SourceKind::ConfigMap, "db");
     let sinks = serde_json::json!([{ "kind": "ConfigMap", "name": "db" }]);
     let what = LookedForSinks {
         sinks: serde_json::from_value(sinks).unwrap(),
@@ -334,8 +336,8 @@ fn permissions_are_asked_about_in_rounds_however_often_roles_change() {
     let mut memory = Memory::default();
     let asked = Operation::AskPermissions;
     let begun = boot_time();
-    memory.failed(asked.clone(), &problem(), begun);
-    memory.failed(Operation::Create(1), &problem(), begun);
+    memory.record_failure(asked.clone(), &problem(), begun);
+    memory.record_failure(Operation::Create(1), &problem(), begun);
     memory.retry_now();
     assert!(
         memory
@@ -346,14 +348,14 @@ fn permissions_are_asked_about_in_rounds_however_often_roles_change() {
     let (_, left) = memory.in_backoff(&asked, begun).unwrap();
     assert_eq!(left, round);
     assert!(memory.in_backoff(&asked, begun + round).is_none());
-    memory.rendered(1, 1);
-    memory.failed(asked.clone(), &problem(), boot_time());
-    memory.rendered(2, 1);
+    memory.record_rendering(1, 1);
+    memory.record_failure(asked.clone(), &problem(), boot_time());
+    memory.record_rendering(2, 1);
     assert!(
         memory.in_backoff(&asked, boot_time()).is_some(),
         "another input"
     );
-    memory.rendered(2, 2);
+    memory.record_rendering(2, 2);
     assert!(memory.in_backoff(&asked, boot_time()).is_none(), "an edit");
 }
 
@@ -367,11 +369,11 @@ fn a_request_to_try_at_once_frees_what_is_held_back_each_time_it_is_another() {
     };
     ask(&mut memory, None);
     for _ in 0..8 {
-        memory.failed(create.clone(), &problem(), now);
+        memory.record_failure(create.clone(), &problem(), now);
     }
     assert!(!ask(&mut memory, None));
     assert!(ask(&mut memory, Some("1")));
-    memory.failed(create.clone(), &problem(), boot_time());
+    memory.record_failure(create.clone(), &problem(), boot_time());
     assert!(!ask(&mut memory, Some("1")), "it was answered");
     assert!(!ask(&mut memory, None), "taken away");
 }
@@ -380,7 +382,7 @@ fn a_request_to_try_at_once_frees_what_is_held_back_each_time_it_is_another() {
 fn a_request_that_was_there_before_this_process_frees_nothing() {
     let mut memory = Memory::default();
     let create = Operation::Create(1);
-    memory.failed(create.clone(), &problem(), boot_time());
+    memory.record_failure(create.clone(), &problem(), boot_time());
     memory.retry_asked(Some("1".to_owned()));
     assert!(memory.in_backoff(&create, boot_time()).is_some());
 }

@@ -21,7 +21,7 @@ pub struct Description {
 
 impl Description {
     /// Describes a metric by its type.
-    pub(super) fn of<M: Described>(
+    pub(super) fn new<M: Described>(
         subject: &'static str,
         name: &'static str,
         help: &'static str,

@@ -10,7 +10,7 @@ use cartouche_protocol::{
 use super::{Mutant, makes};
 
 /// Returns the step of the decision, changed by the mistake.
-pub(super) fn decided(step: Step, facts: &Facts) -> Step {
+pub(super) fn change_step(step: Step, facts: &Facts) -> Step {
     if makes(Mutant::ApprovedByNumber) {
         return by_number(step, facts);
     }
@@ -22,7 +22,7 @@ pub(super) fn decided(step: Step, facts: &Facts) -> Step {
 
 /// An approval of the number is enough, whatever the run is to make.
 fn by_number(step: Step, facts: &Facts) -> Step {
-    let given = facts.runnable.approved.as_deref().and_then(Approval::of);
+    let given = facts.runnable.approved.as_deref().and_then(Approval::parse);
     let wanted = wanted(&step, facts);
     match (given, wanted) {
         (Some(given), Some(wanted)) if given.sequence == wanted.sequence => {
@@ -69,7 +69,7 @@ fn wanted(step: &Step, facts: &Facts) -> Option<Approval> {
         step => step.clone(),
     };
     match step {
-        Step::Stuck(problem) => problem.diagnosis?.wanted().cloned(),
+        Step::Stuck(problem) => problem.diagnosis?.wanted_approval().cloned(),
         _ => None,
     }
 }

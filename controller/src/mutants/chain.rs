@@ -31,7 +31,7 @@ pub(crate) fn further<T>(ancestors: Vec<T>) -> Vec<T> {
 }
 
 /// Returns the step of the decision, without a write that the present run's sources have moved.
-pub(super) fn decided(step: Step, facts: &Facts) -> Step {
+pub(super) fn change_step(step: Step, facts: &Facts) -> Step {
     if !makes(Mutant::NeverMovesOn) || !matches!(step, Step::Write(_, Change::MoveOn)) {
         return step;
     }

@@ -11,7 +11,7 @@ use cartouche_protocol::{
 use super::{Mutant, makes};
 
 /// Returns the step of the decision, changed by the mistakes.
-pub(super) fn decided(step: Step, facts: &Facts) -> Step {
+pub(super) fn change_step(step: Step, facts: &Facts) -> Step {
     let waits = match &step {
         Step::Write(_, change) => *change == Change::MakeWay,
         Step::Stuck(problem) => problem.category == Category::RunAtWork,

@@ -9,7 +9,7 @@ use cartouche_protocol::{
 use super::{Mutant, makes};
 
 /// Returns the step of the decision, without the wait for a debounce.
-pub(super) fn decided(step: Step, facts: &Facts) -> Step {
+pub(super) fn change_step(step: Step, facts: &Facts) -> Step {
     let waits = matches!(&step, Step::Stuck(problem) if problem.category == Category::Debouncing);
     if !waits || !makes(Mutant::NeverSettles) {
         return step;

@@ -11,7 +11,7 @@ use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::SignedDuration}
 use super::{Mutant, makes};
 
 /// Returns the step of the decision, changed by the mistakes.
-pub(super) fn decided(step: Step, facts: &Facts) -> Step {
+pub(super) fn change_step(step: Step, facts: &Facts) -> Step {
     let step = if makes(Mutant::CancelledRetried) {
         decide(&without_marks(facts))
     } else {

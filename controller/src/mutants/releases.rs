@@ -29,19 +29,19 @@ pub(crate) const fn schema() -> u32 {
 
 /// Returns the status as this process writes it.
 #[cfg(not(feature = "mutants"))]
-pub(crate) const fn said(status: RunnableStatus) -> RunnableStatus {
+pub(crate) const fn play_release(status: RunnableStatus) -> RunnableStatus {
     status
 }
 
 /// Returns the condition of a template or profile in the words of this process.
 #[cfg(not(feature = "mutants"))]
-pub(crate) const fn judged(value: ConditionValue) -> ConditionValue {
+pub(crate) const fn change_condition(value: ConditionValue) -> ConditionValue {
     value
 }
 
 /// Returns the sources of inputs as this process traces them.
 #[cfg(not(feature = "mutants"))]
-pub(crate) const fn traced(dependencies: Dependencies) -> Dependencies {
+pub(crate) const fn change_trace(dependencies: Dependencies) -> Dependencies {
     dependencies
 }
 
@@ -58,7 +58,7 @@ pub(super) const fn with_field(step: Step) -> Step {
 }
 
 #[cfg(feature = "mutants")]
-pub(crate) use later::{judged, said, schema, traced};
+pub(crate) use later::{change_condition, change_trace, play_release, schema};
 #[cfg(feature = "mutants")]
 pub(super) use later::{read, with_field};
 
@@ -84,9 +84,9 @@ mod later {
     }
 
     /// Returns the sources of inputs as this process traces them: without the last of several.
-    pub(crate) fn traced(mut dependencies: Dependencies) -> Dependencies {
+    pub(crate) fn change_trace(mut dependencies: Dependencies) -> Dependencies {
         if reads_otherwise() {
-            let traced = dependencies.traced.map(|it| it.written());
+            let traced = dependencies.traced.map(|it| it.to_status());
             dependencies.traced = traced.map(|mut written| {
                 if written.len() > 1 {
                     written.pop_last();
@@ -99,7 +99,7 @@ mod later {
 
     /// Returns the condition of a template or profile in the words of this process. Warnings of the API server stay at
     /// the end, where they are read again.
-    pub(crate) fn judged(mut value: ConditionValue) -> ConditionValue {
+    pub(crate) fn change_condition(mut value: ConditionValue) -> ConditionValue {
         if reads_otherwise() {
             value.message.insert_str(0, LATER_WORDS);
         }
@@ -121,7 +121,7 @@ mod later {
     }
 
     /// Returns the status as this process writes it.
-    pub(crate) fn said(mut status: RunnableStatus) -> RunnableStatus {
+    pub(crate) fn play_release(mut status: RunnableStatus) -> RunnableStatus {
         if reads_otherwise() {
             for output in status.sensitive_outputs.values_mut() {
                 LATER_REVISION.clone_into(&mut output.revision);
@@ -161,7 +161,7 @@ mod later {
 }
 
 /// Decides as if the number of another release were known to be of another document.
-pub(super) fn decided(step: Step, facts: &Facts) -> Step {
+pub(super) fn change_step(step: Step, facts: &Facts) -> Step {
     let is_left = match &step {
         Step::Wait(Waiting::OtherRelease(_)) => true,
         Step::Write(_, Change::MakeWay) => {

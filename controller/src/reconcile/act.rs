@@ -60,7 +60,7 @@ impl Reconciliation<'_> {
                         // The cached discovery is stale: the next try asks anew.
                         self.ctx.kinds.forget(&kind.0);
                     }
-                    let error = self.unlisted(&name, &error);
+                    let error = self.lookup_error(&name, &error);
                     return Err(self.fail(Operation::List, error));
                 }
             }
@@ -70,7 +70,7 @@ impl Reconciliation<'_> {
         found.retain(|found| seen.insert(found.run.uid.clone()));
         self.facts.listed = Some(found);
         self.facts.listed_every_kind = every_kind;
-        lock(&self.memory).succeeded(&Operation::List);
+        lock(&self.memory).clear_failure(&Operation::List);
         Ok(())
     }
 
@@ -134,7 +134,7 @@ impl Reconciliation<'_> {
     pub(super) fn fetched(&self, earlier: &[HistoryEntry], object: &Value) -> Option<FetchedRun> {
         let mut fetched = fetched_run(self.compiled.as_ref()?, earlier, object)?;
         if self.may_hold_secrets(&fetched.run) {
-            fetched.health = fetched.health.silenced();
+            fetched.health = fetched.health.silence();
         }
         let matches = self.facts.contains_rendered(&fetched.run, object);
         Some(FetchedRun { matches, ..fetched })
@@ -153,14 +153,14 @@ impl Reconciliation<'_> {
                 return Ok(());
             }
             Err(error) => {
-                let error = self.unreadable(&error);
+                let error = self.read_error(&error);
                 return Err(self.fail(Operation::Read(name.name), error));
             }
         };
         let found = object
             .as_ref()
             .and_then(|object| self.fetched(&self.facts.earlier_runs(), object));
-        let mut found = mutants::found(found, &self.facts);
+        let mut found = mutants::change_read(found, &self.facts);
         if let (Some(found), Some(object)) = (&mut found, object)
             && let Err(error) = self.ask_pods(found, object).await
         {
@@ -178,7 +178,7 @@ impl Reconciliation<'_> {
             }
         }
         let read = found.map_or(NameRead::Absent, |found| NameRead::Found(Box::new(found)));
-        lock(&self.memory).succeeded(&Operation::Read(name.name.clone()));
+        lock(&self.memory).clear_failure(&Operation::Read(name.name.clone()));
         self.look_at_the_clock();
         if let Some(since) = since {
             self.facts.read_since.insert(name.clone(), since);
@@ -192,14 +192,14 @@ impl Reconciliation<'_> {
     fn is_current(&self, name: &RunName) -> bool {
         let current = self.facts.ledger.current.as_ref();
         current.is_some_and(|current| {
-            current.phase == RunPhase::Created && RunName::of(current) == *name
+            current.phase == RunPhase::Created && RunName::from_current(current) == *name
         })
     }
 
     /// Returns the uids of the earlier runs of this name.
     fn earlier(&self, name: &RunName) -> Vec<String> {
         let history = self.facts.ledger.history.iter();
-        let named = history.filter(|entry| RunName::past(entry) == *name);
+        let named = history.filter(|entry| RunName::from_history(entry) == *name);
         named.filter_map(|entry| entry.uid.clone()).collect()
     }
 
@@ -272,13 +272,13 @@ impl Reconciliation<'_> {
         }
     }
 
-    pub(super) fn unreadable(&self, error: &ApiError) -> ReconcileError {
+    pub(super) fn read_error(&self, error: &ApiError) -> ReconcileError {
         let (namespace, name, template) = (
             &self.key.namespace,
             &self.key.name,
             &self.facts.runnable.template,
         );
-        ReconcileError::caused(
+        ReconcileError::from_diagnosis(
             Category::FailedToListCreatedObjects,
             error.requeue(),
             self.cause_of(error, "show the runs"),

@@ -64,7 +64,7 @@ impl Reconciliation<'_> {
         let asks = {
             let telling = &mut lock(&self.memory).telling;
             telling.asks_anew(&self.facts.stored, new);
-            telling.may_ask(new, boot_time())
+            telling.try_ask(new, boot_time())
         };
         if asks {
             self.ask_a_person(new);
@@ -83,7 +83,7 @@ impl Reconciliation<'_> {
         let (asks, left) = {
             let (telling, now) = (&mut lock(&self.memory).telling, boot_time());
             (
-                telling.may_ask(&self.facts.stored, now),
+                telling.try_ask(&self.facts.stored, now),
                 telling.asks_after(now),
             )
         };

@@ -57,7 +57,7 @@ impl Reconciliation<'_> {
                 Err(error) => return Some(self.undeletable(&entry.name, &error)),
             }
         }
-        lock(&self.memory).succeeded(&Operation::Delete);
+        lock(&self.memory).clear_failure(&Operation::Delete);
         again
     }
 
@@ -156,6 +156,6 @@ impl Reconciliation<'_> {
                 error.message.clone(),
             );
         }
-        memory.failed(Operation::Delete, &error, boot_time())
+        memory.record_failure(Operation::Delete, &error, boot_time())
     }
 }

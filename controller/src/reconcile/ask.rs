@@ -24,12 +24,15 @@ impl Reconciliation<'_> {
     pub(super) async fn ask_server(&mut self, name: RunName) -> Result<(), End> {
         let fail = |error| self.fail(Operation::Read(name.name.clone()), error);
         let live = self.read_object(&name, None).await;
-        let live = live.map_err(|error| fail(self.unreadable(&error)))?;
+        let live = live.map_err(|error| fail(self.read_error(&error)))?;
         let next = self.facts.ledger.next_sequence();
         let name_asked = self.name_to_ask_with();
         let rendering = self.facts.rendering.as_ref().map_err(Clone::clone);
         let rendering = rendering.map_err(fail)?;
-        let run = live.as_ref().and_then(RunIdentity::of).unwrap_or_default();
+        let run = live
+            .as_ref()
+            .and_then(RunIdentity::from_object)
+            .unwrap_or_default();
         let sent = match self.facts.made_as(rendering, &run) {
             Ok(sent) => sent,
             // The profile that the run was made with is not available, so the comparison is impossible.
@@ -99,7 +102,7 @@ impl Reconciliation<'_> {
             self.facts.dry_run = known;
             return Ok(());
         }
-        if !lock(&self.memory).dry_runs.may_ask(boot_time()) {
+        if !lock(&self.memory).dry_runs.try_ask(boot_time()) {
             let why = format!("it was asked {MOST_DRY_RUNS} times within a minute");
             self.facts.dry_run = Some(DryRun::Unknown(why));
             return Ok(());
@@ -109,7 +112,7 @@ impl Reconciliation<'_> {
             .await;
         self.look_at_the_clock();
         let answer = made.map_or_else(|error| answered(&error), |_| DryRun::Accepted);
-        lock(&self.memory).dry_runs.answered(about, &answer);
+        lock(&self.memory).dry_runs.keep_answer(about, &answer);
         self.facts.dry_run = Some(answer);
         Ok(())
     }
@@ -134,7 +137,7 @@ fn says_nothing(error: &ApiError, is_unheld: bool) -> bool {
 /// Maps an error to the answer for the status. That may be read by users who may not read Secrets, so values are left
 /// out.
 fn answered(error: &ApiError) -> DryRun {
-    let text = bounded(error.without_values());
+    let text = truncate(error.without_values());
     let is_refused = error.is_definite_refusal() && !error.is_about_the_dry_run();
     if is_refused || error.is_already_exists() {
         DryRun::Refused(text)

@@ -50,24 +50,26 @@ impl ControllerContext {
         let writes = cached.spec.write_outputs_to.iter().flatten().next();
         if writes.is_some() && !self.dependents.knows_objects() {
             let all = self.runnables.state();
-            let all = all.iter().map(|it| (RunnableKey::of(it), &***it));
+            let all = all
+                .iter()
+                .map(|it| (RunnableKey::from_runnable(it), &***it));
             let others = all.filter(|(other, _)| other != key);
             self.dependents.know_objects(others);
         }
-        let concerned = self.dependents.applied(key, &cached, || cached.seen());
+        let concerned = self.dependents.apply(key, &cached, || cached.state());
         self.wake(key, &concerned);
     }
 
     /// Enqueues the Runnables that derive from a deleted one, likewise.
     pub fn source_went(&self, key: &RunnableKey) {
-        let concerned = self.dependents.deleted(key);
+        let concerned = self.dependents.delete(key);
         self.wake(key, &concerned);
     }
 
     /// Returns true if any Runnable that derives from this one has a run that waits for its ancestors.
     fn is_waited_for(&self, key: &RunnableKey) -> bool {
         let below = self.dependents.below(key);
-        let mut memories = below.iter().filter_map(|key| self.memories.known(key));
+        let mut memories = below.iter().filter_map(|key| self.memories.get(key));
         memories.any(|memory| lock(&memory).telling.is_held())
     }
 
@@ -81,7 +83,7 @@ impl ControllerContext {
     /// Enqueues the Runnables that a change of a Runnable concerns.
     pub(super) fn wake(&self, changed: &RunnableKey, concerned: &Concerned) {
         for key in &concerned.readers {
-            let memory = self.memories.known(key);
+            let memory = self.memories.get(key);
             let wait = memory.and_then(|memory| {
                 let mut memory = lock(&memory);
                 if !concerned.outputs_changed {
@@ -97,7 +99,7 @@ impl ControllerContext {
             self.enqueuer.enqueue_in(key, wait);
         }
         for key in &concerned.further {
-            let memory = self.memories.known(key);
+            let memory = self.memories.get(key);
             if memory.is_some_and(|memory| lock(&memory).telling.is_of_ancestors()) {
                 self.enqueuer.enqueue(key);
             }
@@ -115,7 +117,7 @@ impl Reconciliation<'_> {
         consistent: bool,
     ) -> Dependencies {
         lock(&self.memory).telling.decide();
-        let known = match self.known(taken, read, consistent) {
+        let known = match self.find_known(taken, read, consistent) {
             Ok(known) => known,
             Err(count) => {
                 return Dependencies {
@@ -135,7 +137,7 @@ impl Reconciliation<'_> {
             through_sinks: &self.through_sinks(),
             coherence: mutants::coherence(self.runnable.spec.coherence.unwrap_or_default()),
         };
-        let mut dependencies = mutants::traced(Dependencies::of(&question));
+        let mut dependencies = mutants::change_trace(Dependencies::from_question(&question));
         if self.puts_off(&dependencies) {
             dependencies.traced = None;
         }
@@ -150,7 +152,7 @@ impl Reconciliation<'_> {
     /// Runnable waits for it, as far as this controller knows, or another controller puts other sources in their place.
     fn puts_off(&self, dependencies: &Dependencies) -> bool {
         let ledger = &self.facts.ledger;
-        let provenance = Provenance::of(ledger);
+        let provenance = Provenance::from_ledger(ledger);
         let known = provenance.of_current(ledger);
         let traced = dependencies.traced.as_ref();
         let moved = traced.filter(|traced| known != Some(*traced));
@@ -189,7 +191,7 @@ impl Reconciliation<'_> {
     /// Enqueues the ancestors that have postponed writing a move of their sources, since a run waits for them.
     fn hurry(&self) {
         for key in self.family.iter().filter_map(RunnableKey::of_source) {
-            let memory = self.ctx.memories.known(&key);
+            let memory = self.ctx.memories.get(&key);
             if memory.is_some_and(|memory| lock(&memory).telling.has_put_off()) {
                 self.ctx.enqueuer.enqueue(&key);
             }
@@ -198,7 +200,7 @@ impl Reconciliation<'_> {
 
     /// Returns the Runnables that are read, and all that these derive from. `Err` has their number if it reaches the
     /// limit.
-    fn known(
+    fn find_known(
         &self,
         taken: &Taken,
         read: &BTreeMap<SourceObject, SourceRead>,
@@ -217,7 +219,7 @@ impl Reconciliation<'_> {
             if consistent && read.is_some() {
                 return read;
             }
-            self.cached(key).or(read)
+            self.find_cached(key).or(read)
         };
         let waited_for = taken.sources.iter();
         let waited_for = waited_for.filter(|it| it.wait_for != WaitFor::Nothing);
@@ -238,9 +240,9 @@ impl Reconciliation<'_> {
         is_whole.then_some(known).ok_or(MOST_FAMILY)
     }
 
-    pub(super) fn cached(&self, key: &SourceKey) -> Option<Arc<Seen>> {
+    pub(super) fn find_cached(&self, key: &SourceKey) -> Option<Arc<Seen>> {
         let key = RunnableKey::of_source(key)?;
-        Some(key.find(&self.ctx.runnables)?.seen())
+        Some(key.find(&self.ctx.runnables)?.state())
     }
 
     /// Returns true if the cache has nothing that differs from what was read of a Runnable, and for any other object.
@@ -248,7 +250,7 @@ impl Reconciliation<'_> {
         let SourceRead::Runnable(read) = read else {
             return true;
         };
-        let cached = self.cached(&object.source_key(&self.key.namespace, ""));
+        let cached = self.find_cached(&object.source_key(&self.key.namespace, ""));
         cached.is_none_or(|cached| digest(cached.bearing()) == digest(read.seen.bearing()))
     }
 
@@ -281,7 +283,7 @@ impl Reconciliation<'_> {
                 if key != self.key && !self.ctx.dependents.has_read(&key) {
                     continue;
                 }
-                reads.extend(runnable.seen().reads.keys().cloned());
+                reads.extend(runnable.state().reads.keys().cloned());
                 next.extend(reads.iter().filter_map(RunnableKey::of_source));
             }
             for object in references::sinks(&key.namespace, sources) {
@@ -320,7 +322,7 @@ impl Reconciliation<'_> {
     pub(super) fn not_yet_told(&self, error: &ReconcileError) -> Option<Duration> {
         let is_of_readiness = matches!(self.facts.dependencies.readiness, Readiness::Error(_));
         if !error.category.is_of_dependencies() && !is_of_readiness {
-            lock(&self.memory).telling.is_free();
+            lock(&self.memory).telling.clear_hold();
             return None;
         }
         let diagnosis = error.diagnosis.as_deref();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cartouche_language::{Diagnostics, is_label_value};
-use cartouche_protocol::messages::diagnosis::{Denied, Diagnosis, Fault, Who, placed};
+use cartouche_protocol::messages::diagnosis::{Denied, Diagnosis, Fault, Who, add_place};
 use serde_json::Value;
 
 use super::reconciliation::Reconciliation;
@@ -20,9 +20,9 @@ const LONGEST_LABEL: usize = 317;
 impl Reconciliation<'_> {
     /// Returns why a request failed. `tried` is what the API server did not do.
     pub(super) fn cause_of(&self, error: &ApiError, tried: &'static str) -> Diagnosis {
-        match error.denied() {
+        match error.missing_permission() {
             Some(denied) => self.forbidden(&denied),
-            None if error.is_refusal() => Diagnosis::Refused(tried, self.told(error)),
+            None if error.is_refusal() => Diagnosis::Refused(tried, self.redact_error(error)),
             None => Diagnosis::NoAnswer(tried),
         }
     }
@@ -39,18 +39,18 @@ impl Reconciliation<'_> {
         } else if error.is_not_found() {
             Diagnosis::KindMissing(api_version.to_owned(), kind.to_owned(), None)
         } else if error.is_not_admitted() {
-            Diagnosis::NotAdmitted(self.told(error))
+            Diagnosis::NotAdmitted(self.redact_error(error))
         } else if error.is_silent_webhook() {
-            Diagnosis::WebhookSilent(self.told(error))
+            Diagnosis::WebhookSilent(self.redact_error(error))
         } else if error.is_invalid() {
             Diagnosis::Invalid {
                 kind: kind.to_owned(),
-                why: self.with_place(self.with_labels(self.told(error))),
+                why: self.with_place(self.with_labels(self.redact_error(error))),
                 namespace: self.key.namespace.clone(),
                 runnable: self.key.name.clone(),
             }
-        } else if error.is_forbidden() && error.denied().is_none() {
-            Diagnosis::NotAdmitted(self.told(error))
+        } else if error.is_forbidden() && error.missing_permission().is_none() {
+            Diagnosis::NotAdmitted(self.redact_error(error))
         } else {
             self.cause_of(error, "create the run")
         }
@@ -73,7 +73,7 @@ impl Reconciliation<'_> {
     }
 
     /// Returns the text of an error, without anything that may be part of a Secret.
-    pub(super) fn told(&self, error: &ApiError) -> String {
+    pub(super) fn redact_error(&self, error: &ApiError) -> String {
         if self.has_secrets() {
             error.without_values()
         } else {
@@ -86,8 +86,8 @@ impl Reconciliation<'_> {
     fn with_place(&self, said: String) -> String {
         let current = self.facts.ledger.current.as_ref();
         let sequence = current.map_or(1, |current| current.sequence);
-        let sent = || Some(self.stamped(sequence, None, None).ok()?.1);
-        placed(&said, sent).unwrap_or(said)
+        let sent = || Some(self.stamp(sequence, None, None).ok()?.1);
+        add_place(&said, sent).unwrap_or(said)
     }
 
     /// Adds the invalid labels of the run to a message of the API server, which names none.
@@ -113,7 +113,7 @@ impl Reconciliation<'_> {
     }
 
     /// Returns what is wrong with the template, or with its inputs.
-    pub(super) fn unrendered(&self, diagnostics: &Diagnostics) -> Diagnosis {
+    pub(super) fn render_error(&self, diagnostics: &Diagnostics) -> Diagnosis {
         let template = self.facts.runnable.template.clone();
         let sources = self.runnable.spec.inputs_from.as_deref();
         let faults = Fault::all_with(diagnostics, sources.unwrap_or_default());

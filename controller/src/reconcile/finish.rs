@@ -36,7 +36,7 @@ impl Reconciliation<'_> {
         let has_outputs = self.facts.ledger.outputs_from.is_some();
         if matches!(end, End::Settled | End::Stuck(..))
             && may_report(&self.facts)
-            && !self.has_no_sinks(has_outputs)
+            && !self.clear_unused_sinks(has_outputs)
             && let Err(instead) = Box::pin(self.keep_sinks()).await
         {
             end = instead;
@@ -91,8 +91,8 @@ impl Reconciliation<'_> {
             self.contested_after,
             self.polling(),
             unobserved,
-            self.denied(),
-            self.unpicked(),
+            self.poll_denied(),
+            self.next_list(),
             self.sources_again(),
             self.moves_on_after(),
             self.sinks_again(),
@@ -112,21 +112,23 @@ impl Reconciliation<'_> {
         }
         let status = status::status(&self.facts, &self.facts.ledger, None);
         let patience = self.image_patience(&status);
-        let put_off = match self.report(mutants::said(status)).await {
+        let put_off = match self.report(mutants::play_release(status)).await {
             Ok(put_off) => put_off,
             Err(wait) => return Some(wait),
         };
         {
             let mut memory = lock(&self.memory);
-            memory.is_well();
+            memory.clear_render_failures();
             // If it follows a change of an ancestor, it is reconciled when that one moves.
-            memory.telling.is_free();
+            memory.telling.clear_hold();
             if conditions::follows_upstream(&self.facts.stored) {
                 memory.telling.decide();
             }
         }
         if self.facts.listed_every_kind {
-            lock(&self.memory).state.compared(&self.facts.ledger);
+            lock(&self.memory)
+                .state
+                .record_comparison(&self.facts.ledger);
         }
         let again = self.apply_retention().await;
         again.into_iter().chain(put_off).chain(patience).min()
@@ -168,7 +170,7 @@ impl Reconciliation<'_> {
         let wait = wait.into_iter().chain(patience).min();
         let status = status::status(&self.facts, &self.facts.ledger, Some(&error));
         let wait = wait.into_iter().chain(self.image_patience(&status)).min();
-        let sooner = match self.report(mutants::said(status)).await {
+        let sooner = match self.report(mutants::play_release(status)).await {
             Ok(put_off) => put_off,
             Err(sooner) => Some(sooner),
         };
@@ -183,11 +185,11 @@ impl Reconciliation<'_> {
 
     /// Adds to an error why the current run does not progress, if that is known.
     fn with_hindrance(&self, error: ReconcileError) -> ReconcileError {
-        let said = self.facts.hindrance.said();
+        let said = self.facts.hindrance.report();
         let said = said.filter(|it| it.reason.is_some_and(RunReason::is_hindrance));
         match (said, &self.facts.ledger.current) {
             (Some(said), Some(current)) => {
-                let run = RunName::of(current).object(&self.key.namespace);
+                let run = RunName::from_current(current).object(&self.key.namespace);
                 error.with_hindrance(&run, &said.words)
             }
             _ => error,
@@ -231,7 +233,8 @@ impl Reconciliation<'_> {
             .map(|backoff| backoff.until.saturating_sub(now))
             .find(|left| !left.is_zero());
         let generation = self.facts.runnable.generation;
-        let wait = left.unwrap_or_else(|| memory.failed(Operation::Render(generation), error, now));
+        let wait = left
+            .unwrap_or_else(|| memory.record_failure(Operation::Render(generation), error, now));
         (error.requeue != Requeue::OnChange).then_some(wait)
     }
 

@@ -42,7 +42,7 @@ pub(super) const LEDGER_FRESH_FOR: Duration = Duration::from_secs(10);
 impl Reconciliation<'_> {
     /// Returns the object to create for the entry of the ledger, and its path. Another name, number or request is for
     /// dry runs only.
-    pub(super) fn stamped(
+    pub(super) fn stamp(
         &self,
         sequence: i64,
         name: Option<&str>,
@@ -82,7 +82,7 @@ impl Reconciliation<'_> {
     ) -> Result<(ResourcePath, Value), ReconcileError> {
         let rendering = self.facts.rendering.as_ref().map_err(Clone::clone)?;
         let ledger = &self.facts.ledger;
-        let chosen = self.facts.chosen(rendering, ledger);
+        let chosen = self.facts.choose_profile(rendering, ledger);
         let pinned = chosen.ok().and_then(|chosen| chosen.pinned);
         let made = self.facts.made_next(rendering, ledger, pinned.as_ref())?;
         self.stamped_as(rendering, &made, pinned.as_ref(), (sequence, name, token))
@@ -97,7 +97,7 @@ impl Reconciliation<'_> {
     ) -> Result<(ResourcePath, Value), ReconcileError> {
         let kind = self.rendered_kind(rendering)?;
         let runnable = &self.facts.runnable;
-        let profile = pinned.and_then(|pinned| self.facts.profiles.named(&pinned.name));
+        let profile = pinned.and_then(|pinned| self.facts.profiles.get(&pinned.name));
         let profile = profile.map(|profile| profile.version.to_string());
         let fresh = document.run_name(&runnable.uid, sequence);
         let request = token.and_then(|token| self.rerun_request(token));
@@ -128,23 +128,23 @@ impl Reconciliation<'_> {
             profile: profile.as_deref(),
             profile_refresh: pinned.and_then(|it| it.refresh_token.as_deref()),
         };
-        let object = stamp(document, &marks).map_err(|error| self.misplaced(error))?;
+        let object = stamp(document, &marks).map_err(|error| self.stamp_error(error))?;
         Ok((kind.path(&runnable.namespace), object))
     }
 
     /// Returns the kind of the rendering, which rendering has looked up.
     fn rendered_kind(&self, rendering: &Rendering) -> Result<Arc<Kind>, ReconcileError> {
         let (api_version, kind) = (rendering.document.api_version(), rendering.document.kind());
-        self.ctx.kinds.known(api_version, kind).ok_or_else(|| {
+        self.ctx.kinds.find_known(api_version, kind).ok_or_else(|| {
             let unknown = DiscoveryError::unknown(api_version, kind);
-            self.unlisted(&unapplied_name(rendering), &unknown)
+            self.lookup_error(&unapplied_name(rendering), &unknown)
         })
     }
 
     /// Returns the annotation with the author and reason of the re-run request of this token, if known.
     fn rerun_request(&self, token: &str) -> Option<String> {
         let annotation = self.runnable.annotations().get(RERUN_REQUEST_ANNOTATION)?;
-        Some(RerunRequest::of(annotation, token)?.annotation())
+        Some(RerunRequest::parse(annotation, token)?.annotation())
     }
 
     /// Stamps an object once there is room for it: a profile may have made it far heavier than the rendering.
@@ -164,7 +164,7 @@ impl Reconciliation<'_> {
         };
         let (name, token) = (Some(&*current.name), current.rerun_token.as_deref());
         let (path, object) = self
-            .in_place(|| self.stamped(current.sequence, name, token))
+            .in_place(|| self.stamp(current.sequence, name, token))
             .await
             .map_err(|error| self.fail(Operation::Create(current.sequence), error))?;
         // Comes after any wait.
@@ -176,7 +176,7 @@ impl Reconciliation<'_> {
         let outcome = match answer {
             Ok((Object(object), warnings)) => {
                 self.report_warnings(&warnings);
-                let end = self.created(&current, &object);
+                let end = self.handle_created(&current, &object);
                 if matches!(end, End::PutOff) {
                     self.report_doubtful_values();
                 }
@@ -237,7 +237,7 @@ impl Reconciliation<'_> {
     }
 
     /// Handles a successful create. The run is confirmed later: if it has ended by then, together with its result.
-    fn created(&self, current: &CurrentRun, object: &Value) -> End {
+    fn handle_created(&self, current: &CurrentRun, object: &Value) -> End {
         let compiled = self.compiled.as_ref();
         let Some(fetched) = compiled.and_then(|compiled| fetched_run(compiled, &[], object)) else {
             let error = ApiError::Unanswered("the answer is not an object".to_owned());
@@ -253,12 +253,12 @@ impl Reconciliation<'_> {
         )));
         self.ctx.metrics.run_created();
         let mut memory = lock(&self.memory);
-        if let Some(since) = memory.changed.made() {
+        if let Some(since) = memory.changed.record_run() {
             let took = boot_time().saturating_sub(since);
             self.ctx.metrics.change_to_run(took);
         }
-        memory.state.made = Some(CachedRun::of(&fetched));
-        memory.created();
+        memory.state.made = Some(CachedRun::from_fetched(&fetched));
+        memory.clear_making_failures();
         memory.state.unconfirmed = Some(Box::new(fetched));
         End::PutOff
     }
@@ -274,12 +274,12 @@ impl Reconciliation<'_> {
         let mut memory = lock(&self.memory);
         if error.is_definite_refusal() {
             let times = (self.facts.now, boot_time());
-            let refusal = memory.refused(current.sequence, self.making(), refusal, times);
+            let refusal = memory.record_refusal(current.sequence, self.making(), refusal, times);
             CreateOutcome::Refused(refusal)
         } else {
             // While a server is overloaded, no status is written for each try.
             let operation = Operation::Create(current.sequence);
-            memory.failed(operation, &refusal, boot_time());
+            memory.record_failure(operation, &refusal, boot_time());
             CreateOutcome::Unknown(refusal)
         }
     }
@@ -287,7 +287,7 @@ impl Reconciliation<'_> {
     /// Returns `resource.group` of the current run, as events show it.
     pub(super) fn resource_of(&self, current: &CurrentRun) -> String {
         let kinds = &self.ctx.kinds;
-        let kind = kinds.known(&current.api_version, &current.kind);
+        let kind = kinds.find_known(&current.api_version, &current.kind);
         kind.map(|kind| kind.resource()).unwrap_or_default()
     }
 
@@ -316,13 +316,13 @@ impl Reconciliation<'_> {
             error.requeue()
         };
         let (namespace, template) = (&self.key.namespace, &self.facts.runnable.template);
-        ReconcileError::caused(
+        ReconcileError::from_diagnosis(
             Category::StampedObjectRejectedByAPIServer,
             requeue,
             self.cause_of_refusal(error),
             Some(format!(
                 "unable to apply object [{namespace}/{name}] for run template [{template}]: create: {}",
-                self.told(error)
+                self.redact_error(error)
             )),
         )
     }

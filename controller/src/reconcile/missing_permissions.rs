@@ -46,8 +46,9 @@ impl Reconciliation<'_> {
             Some(run) => Diagnosis::OutputsUnread(run, Box::new(diagnosis)),
             None => diagnosis,
         };
-        let in_full = Told::of(&error.message).in_full.map(str::to_owned);
-        let told = ReconcileError::caused(error.category, error.requeue, diagnosis, in_full);
+        let in_full = Told::parse(&error.message).in_full.map(str::to_owned);
+        let told =
+            ReconcileError::from_diagnosis(error.category, error.requeue, diagnosis, in_full);
         match format::tries(&error.message) {
             Some(tries) => ReconcileError {
                 message: format::put_tries(&told.message, tries),
@@ -66,10 +67,10 @@ impl Reconciliation<'_> {
         if kept.is_due(boot_time()) {
             let answer = self.review().await;
             // Time is taken after the answer, so that a slow API server is not asked more often.
-            kept.asked(answer, boot_time());
+            kept.record_answer(answer, boot_time());
             lock(&self.memory).missing_permissions = Some(kept.clone());
         }
-        kept.told(boot_time())
+        kept.fresh_answer(boot_time())
     }
 
     /// Returns the key of an answer: the generation of the Runnable, and the uid and generation of its template.
@@ -117,7 +118,7 @@ impl Reconciliation<'_> {
                     .filter(|verb| !rules.list(verb, kind.group(), &kind.plural, name));
                 for verb in denied {
                     let denied = Denied::one(verb, &kind.resource());
-                    let denied = denied.named(name.unwrap_or_default());
+                    let denied = denied.with_name(name.unwrap_or_default());
                     denied.in_namespace(elsewhere).add_to(&mut missing);
                 }
             }

@@ -61,20 +61,22 @@ impl Reconciliation<'_> {
         if generation != self.facts.stored.observed_generation
             && let Some(cached) = self.key.find(&self.ctx.runnables)
         {
-            lock(&self.memory).changed.came(generation, cached.came());
+            lock(&self.memory)
+                .changed
+                .record_arrival(generation, cached.arrival_time());
         }
     }
 
     /// Notes for how long the pending change has stayed the same, for debounce.
     pub(super) fn note_what_is_due(&mut self) {
         let Ok(rendering) = &self.facts.rendering else {
-            lock(&self.memory).changes_due.unknown(boot_time());
+            lock(&self.memory).changes_due.record_unknown(boot_time());
             return;
         };
         let hash = rendering.document.input_hash();
         // An edit may fix errors outside the document, in the account or in the inputs of a profile.
         let edited = self.facts.runnable.generation;
-        lock(&self.memory).rendered(digest(hash), edited);
+        lock(&self.memory).record_rendering(digest(hash), edited);
         let Some(pause) = self.facts.policy.debounce else {
             lock(&self.memory).changes_due = Changes::default();
             return;
@@ -86,7 +88,7 @@ impl Reconciliation<'_> {
         let mut memory = lock(&self.memory);
         self.facts.settling = memory
             .changes_due
-            .seen(due, pause.unsigned_abs(), boot_time());
+            .record(due, pause.unsigned_abs(), boot_time());
     }
 
     async fn render(&mut self, consistent: bool) -> Result<Rendering, ReconcileError> {
@@ -98,13 +100,13 @@ impl Reconciliation<'_> {
             (Ok(template), _) => template,
             (Err(_), Err(newer)) => return Err(newer.clone()),
             (Err(problems), Ok(())) => {
-                return Err(self.stamp_failure(self.unrendered(problems), problems));
+                return Err(self.stamp_failure(self.render_error(problems), problems));
             }
         };
         self.compiled = Some(compiled.clone());
         known?;
         let own = Asks::of_runnable(&self.runnable.spec);
-        self.facts.policy = Policy::of(&own, &compiled.asks).map_err(unusable)?;
+        self.facts.policy = Policy::merge(&own, &compiled.asks).map_err(unusable)?;
         self.budget.renew(HeldFor::Rendering);
         self.hold_inputs().await?;
         let selected = match self.runnable.spec.selector.clone() {
@@ -113,7 +115,7 @@ impl Reconciliation<'_> {
                 None
             }
             Some(selector) => {
-                let selected = self.selected(&account, &selector, consistent).await;
+                let selected = self.select(&account, &selector, consistent).await;
                 self.has_unpicked = selected.is_err();
                 let selected = selected?;
                 self.hold_selected(&selected).await?;
@@ -123,7 +125,7 @@ impl Reconciliation<'_> {
         let sources = Sources {
             compiled: compiled.clone(),
             selected: selected.clone(),
-            inputs: Box::pin(self.sourced(&account, consistent)).await?,
+            inputs: Box::pin(self.read_inputs(&account, consistent)).await?,
         };
         let cause = Cause {
             generation: self.facts.runnable.generation,
@@ -156,7 +158,7 @@ impl Reconciliation<'_> {
         self.facts.policy.check_name(name).map_err(unusable)?;
         self.check_kind(&rendering).await?;
         let mounted = template.check_is_mounted(rendering.document.document());
-        mounted.map_err(|found| self.stamp_failure(self.unrendered(&found), &found))?;
+        mounted.map_err(|found| self.stamp_failure(self.render_error(&found), &found))?;
         self.sources = Some(sources);
         Ok(rendering)
     }
@@ -195,10 +197,10 @@ impl Reconciliation<'_> {
         let runnable = json!({
             "apiVersion": API_VERSION, "kind": "Runnable", "metadata": self.runnable.metadata, "spec": self.runnable.spec,
         });
-        Context::of(runnable, selected)
+        Context::from_owned(runnable, selected)
             .and_then(|context| context.with_sources(inputs))
-            .and_then(|context| template.render_and_keep(context.hashed(self.ctx.hashing)))
-            .map_err(|problems| self.stamp_failure(self.unrendered(&problems), &problems))
+            .and_then(|context| template.render_and_keep(context.with_hashing(self.ctx.hashing)))
+            .map_err(|problems| self.stamp_failure(self.render_error(&problems), &problems))
     }
 
     /// Renders likewise, once there is room for the document.
@@ -234,13 +236,13 @@ impl Reconciliation<'_> {
 
     fn no_room<'a>(&self, steps: impl IntoIterator<Item = &'a str>, why: String) -> ReconcileError {
         let problems = Diagnostics::no_room(steps, why);
-        self.stamp_failure(self.unrendered(&problems), &problems)
+        self.stamp_failure(self.render_error(&problems), &problems)
     }
 
     pub(super) fn stamp_failure(&self, cause: Diagnosis, error: &dyn Display) -> ReconcileError {
         let template = &self.facts.runnable.template;
         let text = format!("unable to stamp object for run template [{template}]: {error}");
-        ReconcileError::caused(
+        ReconcileError::from_diagnosis(
             Category::TemplateStampFailure,
             Requeue::OnChange,
             cause,
@@ -254,10 +256,10 @@ impl Reconciliation<'_> {
             return Ok(account.clone());
         }
         let (namespace, name) = (&self.key.namespace, self.runnable.spec.service_account());
-        let requests = self.ctx.identity.of(namespace, name).await?;
+        let requests = self.ctx.identity.requests_as(namespace, name).await?;
         let requests = requests.within(self.budget.clone());
         if !self.ctx.accounts.exists(namespace, name) {
-            return Err(ReconcileError::caused(
+            return Err(ReconcileError::from_diagnosis(
                 Category::ServiceAccountError,
                 Requeue::OnChange,
                 Diagnosis::AccountMissing(namespace.clone(), name.to_owned()),
@@ -277,7 +279,12 @@ impl Reconciliation<'_> {
             let text = format!(
                 "unable to get run template [{name}]: failed to get run template object from api server [ClusterRunTemplate/{name}]: {error}"
             );
-            ReconcileError::caused(Category::RunTemplateNotFound, requeue, cause, Some(text))
+            ReconcileError::from_diagnosis(
+                Category::RunTemplateNotFound,
+                requeue,
+                cause,
+                Some(text),
+            )
         };
         let absent = || {
             missing(
@@ -287,7 +294,7 @@ impl Reconciliation<'_> {
             )
         };
         if !consistent || mutants::makes(Mutant::StaleTemplate) {
-            return self.ctx.templates.cached(name).ok_or_else(absent);
+            return self.ctx.templates.find_cached(name).ok_or_else(absent);
         }
         let own = self.ctx.identity.own();
         match self.ctx.templates.read(name, self.arrived, own).await {
@@ -306,7 +313,7 @@ impl Reconciliation<'_> {
         let (api_version, kind) = (document.api_version(), document.kind());
         document
             .check_namespace(&self.key.namespace)
-            .map_err(|error| self.misplaced(error))?;
+            .map_err(|error| self.stamp_error(error))?;
         match self.ctx.kinds.find(api_version, kind).await {
             Ok(found) if found.namespaced => Ok(()),
             Ok(_) => Err(self.stamp_failure(
@@ -315,21 +322,21 @@ impl Reconciliation<'_> {
             )),
             Err(error) => {
                 let error = self.ctx.kinds.with_hint(error);
-                Err(self.unlisted(&unapplied_name(rendering), &error))
+                Err(self.lookup_error(&unapplied_name(rendering), &error))
             }
         }
     }
 
     /// Returns the error for a document that cannot be stamped, such as one for another namespace.
-    pub(super) fn misplaced(&self, error: StampError) -> ReconcileError {
-        let cause = self.unrendered(&error.diagnostic().into());
+    pub(super) fn stamp_error(&self, error: StampError) -> ReconcileError {
+        let cause = self.render_error(&error.diagnostic().into());
         self.stamp_failure(cause, &error)
     }
 
     /// Returns the error for the kind look-up or list before a create.
-    pub(super) fn unlisted(&self, name: &str, error: &DiscoveryError) -> ReconcileError {
+    pub(super) fn lookup_error(&self, name: &str, error: &DiscoveryError) -> ReconcileError {
         let (namespace, template) = (&self.key.namespace, &self.facts.runnable.template);
-        ReconcileError::caused(
+        ReconcileError::from_diagnosis(
             Category::StampedObjectRejectedByAPIServer,
             error.requeue(),
             self.cause_of_discovery(error, "list the runs"),
@@ -343,7 +350,7 @@ impl Reconciliation<'_> {
 /// Returns the error for an unusable policy.
 fn unusable(faults: Vec<Fault>) -> ReconcileError {
     let cause = Diagnosis::PolicyInvalid(faults);
-    ReconcileError::caused(Category::PolicyInvalid, Requeue::OnChange, cause, None)
+    ReconcileError::from_diagnosis(Category::PolicyInvalid, Requeue::OnChange, cause, None)
 }
 
 /// Returns the name that messages use for a run that is not created yet.

@@ -77,7 +77,7 @@ impl Reconciliation<'_> {
             return;
         };
         if let Ok(pods) = self.ended_pods(&found.run, object).await {
-            let pods = pods.unwrap_or_else(|| EndedPods::of(object));
+            let pods = pods.unwrap_or_else(|| EndedPods::from_job(object));
             found.failure = failure_with_pods(compiled, object.clone(), pods);
         }
     }
@@ -90,10 +90,10 @@ impl Reconciliation<'_> {
     ) -> PodsSaid {
         if self.facts.is_current_run(run) {
             let memory = &mut lock(&self.memory).pods;
-            memory.of(&run.uid).asked(said, is_late)
+            memory.for_run(&run.uid).record_cause(said, is_late)
         } else {
             // The memory has one place, so nothing is kept of a superseded run.
-            PodsMemory::default().asked(said, is_late)
+            PodsMemory::default().record_cause(said, is_late)
         }
     }
 
@@ -116,7 +116,7 @@ impl Reconciliation<'_> {
                 let text = format!(
                     "unable to read the termination message of {kind} [{namespace}/{name}]: unable to list its pods: {error}"
                 );
-                Err(ReconcileError::caused(
+                Err(ReconcileError::from_diagnosis(
                     Category::OutputPathNotSatisfied,
                     error.requeue(),
                     Diagnosis::OutputsUnread(name.clone(), Box::new(cause)),
@@ -141,7 +141,7 @@ impl Reconciliation<'_> {
     /// Collects messages of the pods of a run: of the first of them, within a short timeout, since they only explain.
     async fn pods_words(&self, run: &RunIdentity) -> Result<PodsWords, ApiError> {
         let mut words = if self.may_hold_secrets(run) {
-            PodsWords::discreet()
+            PodsWords::without_messages()
         } else {
             PodsWords::default()
         };
@@ -150,7 +150,7 @@ impl Reconciliation<'_> {
         };
         let maker = maker(run);
         let hear = |pod: Value| {
-            if maker.made(&pod) {
+            if maker.has_created(&pod) {
                 words.hear(&pod);
             }
         };
@@ -196,7 +196,7 @@ impl Reconciliation<'_> {
         let Some((account, path, query)) = self.pods_of(run) else {
             return Ok(None);
         };
-        let mut pods = EndedPods::of(job);
+        let mut pods = EndedPods::from_job(job);
         account.each(&path, &query, |pod| pods.hear(&pod)).await?;
         Ok(Some(pods))
     }
@@ -214,7 +214,7 @@ impl Reconciliation<'_> {
         }
         match seen.pods_tell {
             PodsTell::Nothing => {
-                lock(&self.memory).pods.of(&run.uid).run(boot_time());
+                lock(&self.memory).pods.for_run(&run.uid).run(boot_time());
                 self.facts.hindrance = Hindrance::Nothing;
             }
             PodsTell::WhyItFailed => {
@@ -227,16 +227,19 @@ impl Reconciliation<'_> {
             tell => {
                 if matches!(tell, PodsTell::WhyPodsFail { .. }) {
                     let memory = &mut lock(&self.memory).pods;
-                    memory.of(&run.uid).has_failed_pods(boot_time());
+                    memory.for_run(&run.uid).note_failed_pod(boot_time());
                 }
                 self.look_at_waiting_pods(&run, tell).await;
             }
         }
         // Without an account another error is reported, and retried.
         self.account.as_ref()?;
-        let next = lock(&self.memory).pods.of(&run.uid).until_look(boot_time());
+        let next = lock(&self.memory)
+            .pods
+            .for_run(&run.uid)
+            .until_look(boot_time());
         // No event tells that pods run now. While a hindrance is reported, the next look must not be late.
-        let is_told = self.facts.hindrance.said().is_some();
+        let is_told = self.facts.hindrance.report().is_some();
         let next = if is_told { next.min(PODS.first) } else { next };
         Some(next + Duration::from_millis(50))
     }
@@ -255,13 +258,13 @@ impl Reconciliation<'_> {
         });
         let now = boot_time();
         let Some(said) = hindrance else {
-            lock(&self.memory).pods.of(&run.uid).run(now);
+            lock(&self.memory).pods.for_run(&run.uid).run(now);
             // `Ready` is about to show it.
             return is_seen.then_some(PODS.first);
         };
         let mut memory = lock(&self.memory);
-        let pods = memory.pods.of(&run.uid);
-        pods.looked(Hindrance::Said(said), false, now);
+        let pods = memory.pods.for_run(&run.uid);
+        pods.record_look(Hindrance::Said(said), false, now);
         let left = pods.until_told(now);
         drop(memory);
         self.tell_of_hindrance(run);
@@ -274,10 +277,13 @@ impl Reconciliation<'_> {
             // The Job says so itself, before its pods are looked at again.
             lock(&self.memory)
                 .pods
-                .of(&run.uid)
-                .is_over(RunReason::NoPodYet);
+                .for_run(&run.uid)
+                .clear_hindrance(RunReason::NoPodYet);
         }
-        let until = lock(&self.memory).pods.of(&run.uid).until_look(boot_time());
+        let until = lock(&self.memory)
+            .pods
+            .for_run(&run.uid)
+            .until_look(boot_time());
         if until.is_zero() && self.account.is_some() {
             let words = self.pods_words(run).await;
             let lacks_pods = words.as_ref().is_ok_and(PodsWords::is_of_none);
@@ -287,21 +293,21 @@ impl Reconciliation<'_> {
                 None
             };
             let mut memory = lock(&self.memory);
-            let pods = memory.pods.of(&run.uid);
+            let pods = memory.pods.for_run(&run.uid);
             match words {
                 Ok(words) => {
                     let is_failure = words.is_hindered_by_failure();
                     let said = words.hindrance_of_job(tell, namespace, &run.name);
                     let said = cause.or(said);
                     let said = said.map_or(Hindrance::Nothing, Hindrance::Said);
-                    pods.looked(said, is_failure, boot_time());
+                    pods.record_look(said, is_failure, boot_time());
                 }
                 // A refusal is no hindrance. If the run fails, the missing permission is reported then.
-                Err(error) if error.is_forbidden() => pods.refused(boot_time()),
-                Err(_) => pods.looked(pods.hindrance.clone(), pods.is_failure, boot_time()),
+                Err(error) if error.is_forbidden() => pods.record_refusal(boot_time()),
+                Err(_) => pods.record_look(pods.hindrance.clone(), pods.is_failure, boot_time()),
             }
         }
-        let said = lock(&self.memory).pods.of(&run.uid).hindrance.clone();
+        let said = lock(&self.memory).pods.for_run(&run.uid).hindrance.clone();
         self.facts.hindrance = said;
         self.tell_of_hindrance(run);
     }
@@ -319,11 +325,11 @@ impl Reconciliation<'_> {
         if pace.is_refused(namespace, name, boot_time()) {
             return None;
         }
-        let known = lock(&self.memory).pods.of(&run.uid).no_pod();
+        let known = lock(&self.memory).pods.for_run(&run.uid).no_pod();
         let Some(now) = self.ctx.identity.connection().now() else {
             return known;
         };
-        if !pace.may_list(namespace, boot_time()) {
+        if !pace.try_list(namespace, boot_time()) {
             return known;
         }
         let path = ResourcePath::new("v1", "events", Some(namespace));
@@ -333,7 +339,7 @@ impl Reconciliation<'_> {
         match tokio::time::timeout(WORDS_WITHIN, listed).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) if error.is_forbidden() => {
-                pace.refused(namespace, name, boot_time());
+                pace.record_refusal(namespace, name, boot_time());
                 return None;
             }
             Ok(Err(_)) | Err(_) => return known,
@@ -352,7 +358,10 @@ impl Reconciliation<'_> {
         if current.is_some_and(|current| current.stop.is_some()) {
             return;
         }
-        let told = lock(&self.memory).pods.of(&run.uid).to_tell(boot_time());
+        let told = lock(&self.memory)
+            .pods
+            .for_run(&run.uid)
+            .to_tell(boot_time());
         let Some((said, reason)) = told.and_then(|said| Some((said.clone(), said.reason?))) else {
             return;
         };

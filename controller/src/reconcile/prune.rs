@@ -87,7 +87,7 @@ impl Reconciliation<'_> {
 
     /// Returns the polling interval if an earlier run could not be read for lack of a permission, which may be granted
     /// again.
-    pub(super) fn denied(&self) -> Option<Duration> {
+    pub(super) fn poll_denied(&self) -> Option<Duration> {
         let mut reads = self.facts.reads.values();
         reads
             .any(|read| *read == NameRead::Denied)
@@ -124,7 +124,7 @@ impl Reconciliation<'_> {
     pub(super) fn waits(&self) -> [Option<Duration>; 2] {
         let (memory, now) = (lock(&self.memory), boot_time());
         let grace = memory.state.grace_left(&self.facts.ledger, now);
-        let unobserved = memory.state.unobserved(now).map(|(_, left)| left);
+        let unobserved = memory.state.find_unobserved(now).map(|(_, left)| left);
         [grace.filter(|left| !left.is_zero()), unobserved]
     }
 }

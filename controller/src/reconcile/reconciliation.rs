@@ -110,9 +110,9 @@ impl<'a> Reconciliation<'a> {
         arrived: u64,
     ) -> Option<Box<Self>> {
         let whole = whole.into();
-        let key = RunnableKey::of(&whole.runnable);
+        let key = RunnableKey::from_runnable(&whole.runnable);
         let uid = whole.runnable.uid().unwrap_or_default();
-        let memory = ctx.memories.of(&key, &uid);
+        let memory = ctx.memories.get_or_create(&key, &uid);
         let (whole, arrived) = up_to_date(ctx, &memory, whole, arrived)?;
         let Whole {
             runnable,
@@ -137,12 +137,12 @@ impl<'a> Reconciliation<'a> {
             memory.telling.puts_nothing_off();
             (memory.state.begin(began, now), looked_for)
         };
-        let facts = RunnableFacts::of(&runnable);
+        let facts = RunnableFacts::from_runnable(&runnable);
         let mut facts = Facts {
             now: ctx.identity.connection().now(),
             chance: fastrand::u64(..),
             looked_for,
-            definitions: ctx.definitions.outdated(),
+            definitions: ctx.definitions.outdated_error(),
             profiles: ctx
                 .profiles
                 .for_runnable(&key.namespace, ctx.without_namespaces().is_some()),
@@ -247,7 +247,7 @@ impl<'a> Reconciliation<'a> {
 
     /// Ends with a failed step, and starts its backoff.
     pub(super) fn fail(&self, what: Operation, error: ReconcileError) -> End {
-        let wait = lock(&self.memory).failed(what, &error, boot_time());
+        let wait = lock(&self.memory).record_failure(what, &error, boot_time());
         End::Stuck(error, Some(wait))
     }
 
@@ -277,15 +277,15 @@ fn up_to_date(
     let behind = |runnable: &Runnable| {
         lock(memory)
             .state
-            .is_behind(runnable.metadata.resource_version.as_deref())
+            .check_cached_version(runnable.metadata.resource_version.as_deref())
     };
     if !behind(&whole.runnable) {
         return Some((whole, arrived));
     }
     // A newer event may have arrived a moment ago and was taken for an echo.
-    let newer = RunnableKey::of(&whole.runnable).find(&ctx.runnables);
+    let newer = RunnableKey::from_runnable(&whole.runnable).find(&ctx.runnables);
     let newer = newer.filter(|newer| newer.uid() == whole.runnable.uid() && !behind(newer))?;
     let place = whole.place;
     let whole = newer.whole().ok()?;
-    Some((Whole { place, ..whole }, newer.arrived()))
+    Some((Whole { place, ..whole }, newer.arrival_moment()))
 }

@@ -58,9 +58,9 @@ impl Reconciliation<'_> {
     }
 
     /// Handles a write whose fields the API server has dropped, or would have: the written status is not trusted.
-    pub(super) fn dropped(&self, fields: &[String]) -> End {
+    pub(super) fn refuse_dropped(&self, fields: &[String]) -> End {
         let left = self.ctx.definitions.drop_fields(fields, boot_time());
-        if let Some(outdated) = self.ctx.definitions.outdated() {
+        if let Some(outdated) = self.ctx.definitions.outdated_error() {
             self.tell_of_release(&outdated);
         }
         End::Refused(left)
@@ -68,7 +68,7 @@ impl Reconciliation<'_> {
 
     /// Returns the backoff during which nothing is done, since a write of the status was refused and nothing could be
     /// recorded. Another spec may lead to another status.
-    pub(super) fn refused(&self) -> Option<Duration> {
+    pub(super) fn refused_backoff(&self) -> Option<Duration> {
         let what = Operation::Status(self.facts.runnable.generation);
         let memory = lock(&self.memory);
         memory.in_backoff(&what, boot_time()).map(|(_, left)| left)
@@ -96,7 +96,7 @@ impl Reconciliation<'_> {
                 ))
             }
             Ok(found) if version(&found) == self.resource_version => {
-                lock(&self.memory).succeeded(&Operation::Ledger);
+                lock(&self.memory).clear_failure(&Operation::Ledger);
                 Ok(found)
             }
             Ok(_) => Err(End::Conflict),
@@ -124,6 +124,6 @@ impl Reconciliation<'_> {
                 refusal.message.clone(),
             );
         }
-        End::Refused(memory.failed(what, &refusal, boot_time()))
+        End::Refused(memory.record_failure(what, &refusal, boot_time()))
     }
 }

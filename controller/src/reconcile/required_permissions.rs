@@ -22,7 +22,11 @@ impl Reconciliation<'_> {
     /// Asks for the permissions of the pods' account. A missing answer is a failure, and is retried.
     pub(super) async fn ask_permissions(&mut self, needed: Needed) -> Result<(), End> {
         let namespace = self.key.namespace.clone();
-        let account = self.ctx.identity.of(&namespace, &needed.account).await;
+        let account = self
+            .ctx
+            .identity
+            .requests_as(&namespace, &needed.account)
+            .await;
         // A problem with the pods' account is no problem of the Runnable's account.
         let of_pods = |error| ReconcileError {
             category: Category::PermissionMissing,
@@ -36,7 +40,7 @@ impl Reconciliation<'_> {
             denied.map_err(|error| self.fail(Operation::AskPermissions, self.unasked(&error)))?;
         self.look_at_the_clock();
         if denied.is_empty() {
-            lock(&self.memory).succeeded(&Operation::AskPermissions);
+            lock(&self.memory).clear_failure(&Operation::AskPermissions);
         }
         self.facts.permissions = Some(Permitted::new(needed, &denied));
         Ok(())
@@ -69,11 +73,11 @@ impl Reconciliation<'_> {
 
     fn unasked(&self, error: &ApiError) -> ReconcileError {
         let cause = self.cause_of(error, "review the permissions of the pods");
-        ReconcileError::caused(
+        ReconcileError::from_diagnosis(
             Category::PermissionMissing,
             error.requeue(),
             cause,
-            Some(self.told(error)),
+            Some(self.redact_error(error)),
         )
     }
 }

@@ -36,7 +36,7 @@ struct SelectError {
 
 impl Reconciliation<'_> {
     /// Returns the time until the next list of selected objects, while exactly one is not found.
-    pub(super) fn unpicked(&self) -> Option<Duration> {
+    pub(super) fn next_list(&self) -> Option<Duration> {
         self.has_unpicked.then(|| FIFTH.over(LOOKED_UP_AFTER))
     }
 
@@ -52,7 +52,7 @@ impl Reconciliation<'_> {
     }
 
     /// Returns the selected object, from memory while no event says that it may have changed.
-    pub(super) async fn selected(
+    pub(super) async fn select(
         &self,
         account: &Requests,
         selector: &Selector,
@@ -69,7 +69,7 @@ impl Reconciliation<'_> {
                     resource.kind.as_deref().unwrap_or_default(),
                     error.text
                 );
-                ReconcileError::caused(
+                ReconcileError::from_diagnosis(
                     Category::TemplateStampFailure,
                     error.requeue,
                     *error.cause,

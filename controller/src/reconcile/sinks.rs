@@ -52,7 +52,7 @@ struct Progress {
 
 impl Progress {
     /// Records that a sink could not be brought up to date.
-    fn fails(&mut self, object: &SourceObject, problem: SinkProblem) {
+    fn fail(&mut self, object: &SourceObject, problem: SinkProblem) {
         let written = self.sinks.written_to(object);
         let sequence = written.map_or(0, |written| written.sequence);
         self.sinks.note(object, sequence, true);
@@ -60,10 +60,10 @@ impl Progress {
     }
 
     /// Records that the Runnable was read too long ago to send anything for a sink.
-    fn is_late(&mut self, object: &SourceObject) {
+    fn fail_late(&mut self, object: &SourceObject) {
         let late = Diagnosis::NoAnswer("store the outputs");
         let problem = SinkProblem::Failed(object.clone(), late, Requeue::Backoff);
-        self.fails(object, problem);
+        self.fail(object, problem);
     }
 }
 
@@ -78,7 +78,7 @@ impl Reconciliation<'_> {
     pub(super) async fn write_sinks(&mut self, ledger: &Ledger) -> Result<(), End> {
         let wanted = self.runnable.spec.write_outputs_to.clone();
         let wanted = wanted.unwrap_or_default();
-        if self.facts.runnable.deleting || self.has_no_sinks(ledger.outputs_from.is_some()) {
+        if self.facts.runnable.deleting || self.clear_unused_sinks(ledger.outputs_from.is_some()) {
             return Ok(());
         }
         let Some(account) = self.account.clone() else {
@@ -93,8 +93,8 @@ impl Reconciliation<'_> {
         let began = {
             let mut memory = lock(&self.memory);
             let is_wanted =
-                |object: &SourceObject| wanted.iter().any(|it| sinks::of(it) == *object);
-            memory.sinks.are_wanted(is_wanted);
+                |object: &SourceObject| wanted.iter().any(|it| sinks::identify(it) == *object);
+            memory.sinks.retain_wanted(is_wanted);
             memory.sinks.look_for(&what);
             memory.changes
         };
@@ -123,7 +123,7 @@ impl Reconciliation<'_> {
 
     /// Returns true if there is nothing to write, and nothing was written. Outputs without a sink may still be an
     /// error.
-    pub(super) fn has_no_sinks(&mut self, has_outputs: bool) -> bool {
+    pub(super) fn clear_unused_sinks(&mut self, has_outputs: bool) -> bool {
         let wanted = self.runnable.spec.write_outputs_to.as_deref();
         let wanted = wanted.unwrap_or_default();
         if !wanted.is_empty() || !self.facts.sinks.written.is_empty() {
@@ -155,7 +155,7 @@ impl Reconciliation<'_> {
         let reads = self.read_sinks(account, ledger, wanted, progress).await;
         let dropped = self.read_dropped(account, ledger, wanted, progress).await;
         let writes = match &ledger.outputs_from {
-            Some(from) => self.planned(ledger, from, reads, progress).await,
+            Some(from) => self.plan_writes(ledger, from, reads, progress).await,
             None => Vec::new(),
         };
         if writes.is_empty() && dropped.is_empty() {
@@ -172,7 +172,7 @@ impl Reconciliation<'_> {
             if is_fresh() {
                 self.write_sink(account, ledger, write, progress).await?;
             } else {
-                progress.is_late(&write.read.object);
+                progress.fail_late(&write.read.object);
             }
         }
         for (object, found) in dropped {
@@ -180,7 +180,7 @@ impl Reconciliation<'_> {
             if is_fresh() {
                 self.delete_sink(account, &object, &found, progress).await?;
             } else {
-                progress.is_late(&object);
+                progress.fail_late(&object);
             }
         }
         Ok(())
@@ -188,7 +188,7 @@ impl Reconciliation<'_> {
 
     /// Writes into the status which sinks there will be, unless it says so already: most often an earlier write did.
     async fn announce_sinks(&mut self, wanted: &[OutputSink]) -> Result<(), End> {
-        let mut said = Sinks::of(&self.facts.stored);
+        let mut said = Sinks::from_status(&self.facts.stored);
         said.announce(wanted);
         if said.written == self.facts.stored.sinks {
             return Ok(());
@@ -210,12 +210,12 @@ impl Reconciliation<'_> {
         let declared = self.declared();
         let mut reads = Vec::new();
         for sink in wanted {
-            let object = sinks::of(sink);
-            lock(&self.memory).sinks.is_back(&object);
+            let object = sinks::identify(sink);
+            lock(&self.memory).sinks.clear_absent(&object);
             let faults = sinks::faults(sink, wanted, declared.as_ref());
             if !faults.is_empty() {
-                lock(&self.memory).sinks.is_in_line(&object);
-                progress.fails(&object, SinkProblem::Faults(faults));
+                lock(&self.memory).sinks.clear_ahead(&object);
+                progress.fail(&object, SinkProblem::Faults(faults));
                 continue;
             }
             // Before there are outputs, nothing is read.
@@ -229,8 +229,8 @@ impl Reconciliation<'_> {
                     found,
                 }),
                 Err(problem) => {
-                    lock(&self.memory).sinks.is_in_line(&object);
-                    progress.fails(&object, problem);
+                    lock(&self.memory).sinks.clear_ahead(&object);
+                    progress.fail(&object, problem);
                 }
             }
         }
@@ -260,26 +260,26 @@ impl Reconciliation<'_> {
         progress: &mut Progress,
     ) -> Vec<(SourceObject, FoundSink)> {
         let mut dropped = Vec::new();
-        for written in progress.sinks.dropped(wanted) {
-            let object = sinks::of_status(&written);
+        for written in progress.sinks.find_unwanted(wanted) {
+            let object = sinks::identify_written(&written);
             let read = self.read_sink(account, &object, ledger).await;
             if !matches!(read, Ok(None)) {
-                lock(&self.memory).sinks.is_back(&object);
+                lock(&self.memory).sinks.clear_absent(&object);
             }
             match read {
                 Ok(Some(found)) if matches!(found.holder, Holder::Ours(_)) => {
-                    dropped.push((object, found.emptied()));
+                    dropped.push((object, found.without_content()));
                 }
                 // An object that another controller is about to create may still appear.
                 Ok(None) => {
                     let now = boot_time();
                     let mut memory = lock(&self.memory);
-                    if memory.sinks.is_absent_for(&object, CREATES_SETTLE_IN, now) {
+                    if memory.sinks.note_absent(&object, CREATES_SETTLE_IN, now) {
                         progress.sinks.forget(&object);
                     }
                 }
                 Ok(Some(_)) => progress.sinks.forget(&object),
-                Err(problem) => progress.fails(&object, problem),
+                Err(problem) => progress.fail(&object, problem),
             }
         }
         dropped
@@ -300,11 +300,11 @@ impl Reconciliation<'_> {
         sinks.sensitive = placed(wanted, &sinks, &in_place);
         if let Some(error) = sinks::error(problems) {
             let error = self.with_all_missing(error).await;
-            lock(&self.memory).failed(Operation::Sinks, &error, boot_time());
+            lock(&self.memory).record_failure(Operation::Sinks, &error, boot_time());
             self.ctx.metrics.problem(Category::OutputSinkFailed);
             sinks.error = Some(error);
         } else {
-            lock(&self.memory).succeeded(&Operation::Sinks);
+            lock(&self.memory).clear_failure(&Operation::Sinks);
         }
         *self.facts.sinks = sinks;
     }
@@ -312,7 +312,7 @@ impl Reconciliation<'_> {
     /// Returns the template's outputs, each with whether it is sensitive, or `None` if they are unknown.
     fn declared(&self) -> Option<BTreeMap<&str, bool>> {
         let template = self.compiled.as_ref()?.template.as_ref().ok()?;
-        Some(sinks::declared(template))
+        Some(sinks::list_outputs(template))
     }
 }
 
@@ -325,7 +325,7 @@ fn placed(
 ) -> BTreeMap<String, cartouche_crds::SensitiveOutput> {
     let mut placed = BTreeMap::new();
     for sink in wanted.iter().filter(|sink| sink.kind == SinkKind::Secret) {
-        let object = sinks::of(sink);
+        let object = sinks::identify(sink);
         let Some((uid, sensitive)) = in_place.get(&object) else {
             let before = sinks.sensitive.iter();
             let here = before.filter(|(_, it)| it.name == sink.name);

@@ -49,7 +49,7 @@ enum Age {
 
 impl Reconciliation<'_> {
     /// Returns the inputs from other objects, by name: from memory while no event says that they may have changed.
-    pub(super) async fn sourced(
+    pub(super) async fn read_inputs(
         &mut self,
         account: &Requests,
         consistent: bool,
@@ -91,8 +91,10 @@ impl Reconciliation<'_> {
             };
             match self.source(account, &wanted, age).await {
                 Ok(mut found) => {
-                    if let Some(seen) = self.cached(&object.source_key(&self.key.namespace, "")) {
-                        found.is_now(seen);
+                    if let Some(seen) =
+                        self.find_cached(&object.source_key(&self.key.namespace, ""))
+                    {
+                        found.set_newest(seen);
                     }
                     self.hold_source(sources, &object, &found).await?;
                     let are_heavy =
@@ -110,7 +112,7 @@ impl Reconciliation<'_> {
             let cause = Diagnosis::Forbidden(who, verbs);
             return Err(unread(Requeue::OnRbac, cause, None));
         }
-        let taken = sourced_inputs::taken(&self.key.namespace, sources, |it| read.get(it));
+        let taken = sourced_inputs::take_inputs(&self.key.namespace, sources, |it| read.get(it));
         let are_wanting = !taken.wrong.is_nothing();
         lock(&self.memory).sources.are_wanting = are_wanting;
         self.facts.dependencies = self.depends(&taken, &read, consistent);
@@ -153,7 +155,7 @@ impl Reconciliation<'_> {
         let is_of_it =
             |source: &&InputSource| SourceObject::read_in(own, source).as_ref() == Some(object);
         let of_it: Vec<InputSource> = sources.iter().filter(is_of_it).cloned().collect();
-        let taken = sourced_inputs::taken(own, &of_it, |_| Some(found));
+        let taken = sourced_inputs::take_inputs(own, &of_it, |_| Some(found));
         taken.wrong.error(FIFTH.over(LOOKED_UP_AFTER))
     }
 
@@ -179,7 +181,9 @@ impl Reconciliation<'_> {
                 let own = self.key.namespace.as_str();
                 let elsewhere = Some(object.namespace_in(own)).filter(|it| *it != own);
                 for one in verbs {
-                    one.named(&object.name).in_namespace(elsewhere).add_to(all);
+                    one.with_name(&object.name)
+                        .in_namespace(elsewhere)
+                        .add_to(all);
                 }
                 Ok(())
             }
@@ -284,5 +288,5 @@ impl Reconciliation<'_> {
 }
 
 fn unread(requeue: Requeue, cause: Diagnosis, text: Option<String>) -> ReconcileError {
-    ReconcileError::caused(Category::SourceError, requeue, cause, text)
+    ReconcileError::from_diagnosis(Category::SourceError, requeue, cause, text)
 }

@@ -46,7 +46,7 @@ impl Reconciliation<'_> {
     /// Notes since when runs without a start time have been at work, once the state of each is known.
     pub(super) fn take_in_work(&mut self) {
         let seen = &mut lock(&self.memory).seen_at_work;
-        *seen = self.facts.untimed(seen);
+        *seen = self.facts.list_untimed(seen);
         self.facts.seen_at_work.clone_from(seen);
     }
 
@@ -57,7 +57,7 @@ impl Reconciliation<'_> {
         match self.request_stop(&to).await {
             Ok(()) => {
                 let mut memory = lock(&self.memory);
-                memory.succeeded(&what);
+                memory.clear_failure(&what);
                 memory.asked_to_stop.add([to.uid.clone()], boot_time());
                 drop(memory);
                 self.facts.stops.insert(to.uid, StopOutcome::Sent);
@@ -71,7 +71,7 @@ impl Reconciliation<'_> {
             Err(error) => {
                 let error = self.unstopped(&error);
                 tracing::info!(namespace = self.key.namespace, runnable = self.key.name, run = to.name.name, error = %error.message, "a run cannot be asked to stop");
-                lock(&self.memory).failed(what, &error, boot_time());
+                lock(&self.memory).record_failure(what, &error, boot_time());
                 self.put_off_stops(&to.name.kind, &error);
             }
         }
@@ -130,7 +130,7 @@ impl Reconciliation<'_> {
             other => other,
         };
         let cause = self.cause_of_discovery(error, tried);
-        ReconcileError::caused(Category::StopFailed, requeue, cause, None)
+        ReconcileError::from_diagnosis(Category::StopFailed, requeue, cause, None)
     }
 
     /// Publishes an event for an earlier run that does not stop, once for each reason. It does not hold back the

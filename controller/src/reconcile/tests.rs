@@ -36,7 +36,7 @@ const KIND: &str = "Build";
 type Meanwhile = fn(&ControllerContext);
 
 fn key() -> RunnableKey {
-    RunnableKey::of(&runnable("any"))
+    RunnableKey::from_runnable(&runnable("any"))
 }
 
 fn runnable(uid: &str) -> Runnable {
@@ -138,7 +138,7 @@ async fn a_runnable_that_goes_while_it_is_looked_at_leaves_no_watch_behind() {
 async fn one_that_was_made_anew_under_the_same_name_meanwhile_is_served() {
     let ctx = ctx(|ctx| {
         ctx.forget(&runnable("first"));
-        let _ = ctx.memories.of(&key(), "second");
+        let _ = ctx.memories.get_or_create(&key(), "second");
     });
     look(&ctx, "first").await;
     assert!(users(&ctx).is_empty());

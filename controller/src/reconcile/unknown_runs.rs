@@ -67,7 +67,7 @@ impl Reconciliation<'_> {
         let rendering = self.facts.rendering.as_ref().map_err(Clone::clone);
         let rendering = rendering.map_err(|error| self.fail(Operation::Create(sequence), error))?;
         let asked = self.unheld_name(&rendering.document);
-        let made = match self.stamped(sequence, Some(&asked), token) {
+        let made = match self.stamp(sequence, Some(&asked), token) {
             Ok((path, object)) => account.create(&path, &object, CreateMode::DryRun).await,
             Err(error) => return Err(self.fail(Operation::Create(sequence), error)),
         };
@@ -119,13 +119,13 @@ impl Reconciliation<'_> {
             "holds the name of run {} and was not made for it: it gives no outputs and is never deleted; run {} is made instead",
             given_up.sequence, next.sequence
         );
-        self.report_unknown_run(&RunName::of(given_up), &message);
+        self.report_unknown_run(&RunName::from_current(given_up), &message);
     }
 
     fn report_unknown_run(&self, run: &RunName, message: &str) {
         self.ctx.metrics.unknown_run();
         let kinds = &self.ctx.kinds;
-        let resource = kinds.known(&run.api_version, &run.kind);
+        let resource = kinds.find_known(&run.api_version, &run.kind);
         let resource = resource.map_or_else(|| run.kind.clone(), |kind| kind.resource());
         let message = format!("{resource}/{} {message}", run.name);
         self.publish_warning(WarningReason::UnknownRun.as_str(), message);
@@ -190,7 +190,7 @@ fn probed(current: &CurrentRun, owner: &str, made: &Value) -> Probe {
     if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
         metadata.entry("uid").or_insert_with(|| "none".into());
     }
-    let run = RunIdentity::of(&object);
+    let run = RunIdentity::from_object(&object);
     let marked = run.is_some_and(|run| run.is_owned_by(owner) && run.answers(current));
     let status = made.get("status");
     Probe {

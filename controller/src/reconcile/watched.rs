@@ -11,10 +11,10 @@ use cartouche_protocol::{
     category::Category,
     evaluate::{current_sequence, fetched_run, is_relevant},
     facts::WatchState,
-    ledger::{CachedRun, RunIdentity, doubted},
+    ledger::{CachedRun, RunIdentity, keep_certain},
     messages::{
         diagnosis::Diagnosis,
-        format::bounded,
+        format::truncate,
         reconcile_error::{ReconcileError, Requeue},
     },
 };
@@ -69,7 +69,7 @@ impl Reconciliation<'_> {
     /// Takes in what this process still waits for about the current run.
     fn take_in_waits(&mut self) {
         let (memory, now) = (lock(&self.memory), boot_time());
-        let unobserved = memory.state.unobserved(now);
+        let unobserved = memory.state.find_unobserved(now);
         self.facts.unobserved_run = unobserved.map(|(uid, _)| uid.to_owned());
         let grace = memory.state.grace_left(&self.facts.ledger, now);
         self.facts.grace_over = grace.is_some_and(|left| left.is_zero());
@@ -121,7 +121,7 @@ impl Reconciliation<'_> {
     }
 
     async fn watch_kinds(&mut self, current: Option<&Arc<Kind>>) {
-        let wanted = self.wanted(current).await;
+        let wanted = self.list_found(current).await;
         let before = std::mem::replace(&mut lock(&self.memory).watched, wanted.clone());
         for gone in before
             .difference(&wanted)
@@ -189,19 +189,19 @@ impl Reconciliation<'_> {
             Some(unfindable(api_version, kind, &why))
         });
         let failing: Vec<String> = failing.chain(unfound).collect();
-        (!failing.is_empty()).then(|| bounded(failing.join("; ")))
+        (!failing.is_empty()).then(|| truncate(failing.join("; ")))
     }
 
     /// Returns why nothing is known of the current run, once discovery has failed for its kind for long enough.
-    pub(super) fn undiscovered(&self) -> Option<ReconcileError> {
+    pub(super) fn discovery_error(&self) -> Option<ReconcileError> {
         let current = self.facts.ledger.current.as_ref()?;
         let of_current = |(api_version, kind): &&(String, String)| {
             *api_version == current.api_version && *kind == current.kind
         };
         let (api_version, kind) = self.unfound.iter().find(of_current)?;
         let why = self.ctx.kinds.failing(api_version, kind)?;
-        let text = bounded(unfindable(api_version, kind, &why));
-        Some(self.unreadable(&ApiError::Unanswered(text)))
+        let text = truncate(unfindable(api_version, kind, &why));
+        Some(self.read_error(&ApiError::Unanswered(text)))
     }
 
     /// Returns why no profile can be chosen, if that needs labels of the namespace that cannot be read.
@@ -209,10 +209,10 @@ impl Reconciliation<'_> {
         let is_needed =
             self.facts.watch != WatchState::Starting && self.facts.profiles.lacks_namespace();
         let why = self.ctx.without_namespaces().filter(|_| is_needed)?;
-        Some(ReconcileError::caused(
+        Some(ReconcileError::from_diagnosis(
             Category::ProfileNotFound,
             Requeue::Backoff,
-            Diagnosis::NamespacesUnknown(bounded(why)),
+            Diagnosis::NamespacesUnknown(truncate(why)),
             None,
         ))
     }
@@ -230,7 +230,7 @@ impl Reconciliation<'_> {
             .each(&path, &own_runs(&self.key), |object| {
                 let fetched = fetched_run(compiled, &earlier, &object);
                 let own = fetched.filter(|fetched| fetched.run.is_owned_by(owner));
-                found.extend(own.as_ref().map(CachedRun::of));
+                found.extend(own.as_ref().map(CachedRun::from_fetched));
                 own.is_some()
             })
             .await;
@@ -238,7 +238,7 @@ impl Reconciliation<'_> {
             let known = runs.cached_runs(owner);
             let of_kind =
                 |run: &RunIdentity| watched.kind.has_objects_of(&run.api_version, &run.kind);
-            return doubted(known, &self.facts.ledger, of_kind);
+            return keep_certain(known, &self.facts.ledger, of_kind);
         }
         let poll = Poll {
             watched,
@@ -247,7 +247,7 @@ impl Reconciliation<'_> {
             current: current_sequence(&self.runnable),
             at: self.ctx.identity.connection().now(),
         };
-        runs.polled(&poll, |cached_run| {
+        runs.record_poll(&poll, |cached_run| {
             is_relevant(&self.runnable, &cached_run.run)
         });
         let mut known = runs.cached_runs(owner);

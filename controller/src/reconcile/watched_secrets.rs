@@ -31,8 +31,8 @@ impl Reconciliation<'_> {
         if object.kind != SourceKind::Secret || matches!(read, SourceRead::Absent) {
             return;
         }
-        let secret = self.watched(object.name.clone());
-        if self.ctx.secrets.found(&self.key, &secret) {
+        let secret = self.watch_key(object.name.clone());
+        if self.ctx.secrets.record_found(&self.key, &secret) {
             // It was already watched for others during this read, and only they were notified of changes.
             lock(&self.memory).secret_changed(&secret.name);
             self.ctx.enqueuer.enqueue(&self.key);
@@ -57,13 +57,13 @@ impl Reconciliation<'_> {
         let sources = spec.inputs_from.as_deref().unwrap_or_default();
         sources
             .iter()
-            .filter_map(SourceObject::of)
+            .filter_map(SourceObject::from_source)
             .filter(|object| object.kind == SourceKind::Secret && is_dns_subdomain(&object.name))
-            .map(|object| self.watched(object.name))
+            .map(|object| self.watch_key(object.name))
             .collect()
     }
 
-    pub(super) fn watched(&self, name: String) -> WatchedSecret {
+    pub(super) fn watch_key(&self, name: String) -> WatchedSecret {
         WatchedSecret {
             namespace: self.key.namespace.clone(),
             account: self.runnable.spec.service_account().to_owned(),

@@ -58,7 +58,7 @@ impl Reconciliation<'_> {
         }
         let policy = self.runnable.spec.retention_policy;
         let now = mutants::later(self.facts.now);
-        let ledger = trimmed(ledger, policy, now, |entry, uid| {
+        let ledger = trim_history(ledger, policy, now, |entry, uid| {
             self.is_missing(entry, uid)
         });
         let ledger = self.with_provenance(ledger, change);
@@ -80,7 +80,7 @@ impl Reconciliation<'_> {
             _ => None,
         };
         let status = status::status(&self.facts, &ledger, error.as_ref());
-        let mut status = mutants::said(status);
+        let mut status = mutants::play_release(status);
         if change == Change::Attempt {
             // The earlier problem is not known to be fixed.
             status.conditions.clone_from(&self.facts.stored.conditions);
@@ -102,9 +102,11 @@ impl Reconciliation<'_> {
         let (memory, now) = (lock(&self.memory), boot_time());
         match change {
             // No other release replaces a hash that no document has.
-            Change::MigrateHash if !is_noted_as_another(ledger) => memory.rehashes.left(HASH, now),
+            Change::MigrateHash if !is_noted_as_another(ledger) => {
+                memory.rehashes.time_left(HASH, now)
+            }
             Change::Record if memory.records.is_repeated() => {
-                memory.records.left(ledger.recorded(), now)
+                memory.records.time_left(ledger.digest_runs(), now)
             }
             _ => None,
         }
@@ -118,7 +120,7 @@ impl Reconciliation<'_> {
             Change::MoveOn => dependencies.traced.as_ref(),
             _ => None,
         };
-        let provenance = Provenance::of(before).after(before, (&ledger, change), read);
+        let provenance = Provenance::from_ledger(before).after(before, (&ledger, change), read);
         provenance.told_in(ledger)
     }
 
@@ -144,10 +146,12 @@ impl Reconciliation<'_> {
         self.facts.only_attempt = intended || change == Change::Attempt && unsent(before);
         self.facts.renumbered += u8::from(change == Change::Renumber);
         match change {
-            Change::MigrateHash => lock(&self.memory).rehashes.wrote(HASH, boot_time()),
+            Change::MigrateHash => lock(&self.memory).rehashes.record_write(HASH, boot_time()),
             Change::Record => {
-                let recorded = self.facts.ledger.recorded();
-                lock(&self.memory).records.wrote(recorded, boot_time());
+                let recorded = self.facts.ledger.digest_runs();
+                lock(&self.memory)
+                    .records
+                    .record_write(recorded, boot_time());
             }
             _ => {}
         }
@@ -195,7 +199,7 @@ impl Reconciliation<'_> {
             && had(&self.facts.ledger)
             && !had(before)
         {
-            self.facts.reads.remove(&RunName::of(current));
+            self.facts.reads.remove(&RunName::from_current(current));
         }
     }
 
@@ -227,9 +231,9 @@ impl Reconciliation<'_> {
                 self.facts.stored = Arc::new(status);
                 {
                     let mut memory = lock(&self.memory);
-                    memory.pace.wrote(&change, boot_time());
+                    memory.pace.record_write(&change, boot_time());
                     memory.state.wrote_status(&self.facts.stored, &version);
-                    memory.succeeded(&Operation::Status(self.facts.runnable.generation));
+                    memory.clear_failure(&Operation::Status(self.facts.runnable.generation));
                 }
                 self.resource_version = version;
                 self.read_at = sent;
@@ -249,7 +253,7 @@ impl Reconciliation<'_> {
                 End::Conflict
             }
             error if error.is_not_found() => End::Gone,
-            ApiError::Dropped(fields) => self.dropped(fields),
+            ApiError::Dropped(fields) => self.refuse_dropped(fields),
             error => {
                 let what = Operation::Status(self.facts.runnable.generation);
                 self.refuse(what, StatusVerb::Update, error)

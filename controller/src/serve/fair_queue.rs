@@ -250,7 +250,7 @@ impl FairQueue {
 
     /// Ends a reconciliation of this duration, of a Runnable that `is_heavy` by now. Returns true if the Runnable was
     /// enqueued meanwhile, and waits again.
-    pub(super) fn done(
+    pub(super) fn finish(
         &mut self,
         key: &RunnableKey,
         now: Duration,

@@ -56,7 +56,7 @@ pub(super) trait OwnKind: Resource<DynamicType = ()> + Sized {
     type Status: DeserializeOwned;
 
     /// Builds an object from its parts.
-    fn of(metadata: ObjectMeta, spec: Self::Spec, status: Option<Self::Status>) -> Self;
+    fn from_parts(metadata: ObjectMeta, spec: Self::Spec, status: Option<Self::Status>) -> Self;
 
     /// Returns a spec for an object of which only the metadata is known.
     fn blank() -> Self::Spec;
@@ -78,7 +78,11 @@ impl OwnKind for CachedRunnable {
 
     /// Keeps other writers of the status: the ledger may have been put back. The controller's own writes are kept only
     /// without a ledger, where they set a Runnable that was never served apart from one whose ledger was removed.
-    fn of(mut metadata: ObjectMeta, spec: RunnableSpec, status: Option<RunnableStatus>) -> Self {
+    fn from_parts(
+        mut metadata: ObjectMeta,
+        spec: RunnableSpec,
+        status: Option<RunnableStatus>,
+    ) -> Self {
         let ledger = status
             .as_ref()
             .and_then(|status| status.current_run.as_ref());
@@ -139,7 +143,7 @@ impl OwnKind for ClusterRunTemplate {
     type Spec = ClusterRunTemplateSpec;
     type Status = ClusterRunTemplateStatus;
 
-    fn of(
+    fn from_parts(
         mut metadata: ObjectMeta,
         spec: ClusterRunTemplateSpec,
         status: Option<ClusterRunTemplateStatus>,
@@ -179,7 +183,7 @@ impl OwnKind for ClusterRunProfile {
     type Spec = ClusterRunProfileSpec;
     type Status = ClusterRunProfileStatus;
 
-    fn of(
+    fn from_parts(
         mut metadata: ObjectMeta,
         spec: ClusterRunProfileSpec,
         status: Option<ClusterRunProfileStatus>,
@@ -207,7 +211,7 @@ struct ReadParts<K: OwnKind> {
 
 impl<K: OwnKind> ReadParts<K> {
     fn whole(self) -> K {
-        K::of(self.metadata.into(), self.spec, self.status)
+        K::from_parts(self.metadata.into(), self.spec, self.status)
     }
 }
 

@@ -17,7 +17,7 @@ use crate::{
 const NOT_INSTALLED: &str = "the API server does not serve it, because the definitions of Cartouche are not installed: kubectl apply -k config/crd";
 
 /// Watches a kind. No single malformed object stops the watch, and it reports why it is not ready.
-pub(super) fn guarded<K>(
+pub(super) fn watch<K>(
     api: Api<Guarded<K>>,
     own: &OwnWatches,
     what: &'static str,
@@ -62,7 +62,7 @@ fn opened<K: ReportUnreadable>(
     metrics: &Metrics,
     reporter: &UnreadableReporter,
 ) -> Option<watcher::Event<K>> {
-    let gone = |metadata: ObjectMeta| K::of(metadata, K::blank(), None);
+    let gone = |metadata: ObjectMeta| K::from_parts(metadata, K::blank(), None);
     let report = |metadata: &ObjectMeta, unreadable: &Unreadable| {
         tracing::warn!(kind = %K::kind(&()), namespace = metadata.namespace, name = metadata.name, error = unreadable.why, "an object cannot be read and is ignored");
         metrics.undecodable();

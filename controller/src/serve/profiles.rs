@@ -20,8 +20,7 @@ use kube::{
 };
 
 use super::{
-    guarded::Guarded, guarded_watch::guarded, templates::to_reconcile,
-    unreadable::UnreadableReporter,
+    guarded::Guarded, guarded_watch::watch, templates::to_reconcile, unreadable::UnreadableReporter,
 };
 use crate::{
     cached_runnable::CachedRunnable,
@@ -50,7 +49,7 @@ impl ProfileServer {
     pub(super) async fn serve(self, writer: reflector::store::Writer<ClusterRunProfile>) {
         let own = self.ctx.identity.own().clone();
         let api: Api<Guarded<ClusterRunProfile>> = Api::all(own.client());
-        let events = guarded(api, &self.watches, PROFILES, self.reporter.clone());
+        let events = watch(api, &self.watches, PROFILES, self.reporter.clone());
         let acceptance = Arc::new(ProfileAcceptance {
             profiles: self.ctx.profiles.clone(),
             requests: own,
@@ -86,7 +85,7 @@ impl ProfileServer {
             }
             watcher::Event::InitDone => {
                 self.ctx.profiles.relist(&self.store.state());
-                self.watches.readiness.reached(PROFILES);
+                self.watches.readiness.mark(PROFILES);
                 true
             }
             watcher::Event::Init | watcher::Event::InitApply(_) => false,
@@ -99,15 +98,15 @@ impl ProfileServer {
     /// Enqueues Runnables whose next run is held back or was refused: profiles concern no others.
     fn wake(&self, concerned: impl Fn(&Runnable) -> bool) {
         let waits = |runnable: &Runnable| {
-            let known = self.ctx.memories.known(&RunnableKey::of(runnable));
+            let known = self.ctx.memories.get(&RunnableKey::from_runnable(runnable));
             known.is_none_or(|memory| lock(&memory).is_unsettled) || !is_well(runnable)
         };
         for runnable in self.runnables.state() {
             if !concerned(&runnable) || !waits(&runnable) {
                 continue;
             }
-            let key = RunnableKey::of(&runnable);
-            if let Some(memory) = self.ctx.memories.known(&key) {
+            let key = RunnableKey::from_runnable(&runnable);
+            if let Some(memory) = self.ctx.memories.get(&key) {
                 let status = runnable.status.as_ref();
                 let is_pinned = status.is_some_and(|status| status.profile.is_some());
                 lock(&memory).profiles_changed(is_pinned);
@@ -129,7 +128,7 @@ impl ProfileServer {
                 _ = until.wait_for(|needed| !*needed) => {}
             }
             self.ctx.profiles.forget_namespaces();
-            self.watches.unneeded(NAMESPACES);
+            self.watches.remove(NAMESPACES);
         }
     }
 

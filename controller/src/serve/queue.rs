@@ -133,9 +133,9 @@ impl Queue {
             panics.remove(&key);
             after
         } else {
-            Some(self.panicked(&key, panics))
+            Some(self.count_panic(&key, panics))
         };
-        let again = lock(&self.fair).done(&key, self.began.elapsed(), took, is_heavy(&key));
+        let again = lock(&self.fair).finish(&key, self.began.elapsed(), took, is_heavy(&key));
         if let Some(after) = after.filter(|_| !again) {
             delayed.set(key, after);
         }
@@ -143,7 +143,7 @@ impl Queue {
 
     /// Reports a panic, and returns the backoff until the next reconciliation.
     fn panicked(&self, key: &RunnableKey, panics: &mut HashMap<RunnableKey, u32>) -> Duration {
-        self.metrics.panicked();
+        self.metrics.count_panic();
         tracing::error!(
             namespace = key.namespace,
             runnable = key.name,

@@ -105,8 +105,8 @@ pub(super) fn enqueue_where(
         .iter()
         .filter(|runnable| concerned(runnable))
     {
-        let key = RunnableKey::of(runnable);
-        if let Some(memory) = ctx.memories.known(&key) {
+        let key = RunnableKey::from_runnable(runnable);
+        if let Some(memory) = ctx.memories.get(&key) {
             lock(&memory).retry_now();
         }
         ctx.enqueuer.enqueue(&key);

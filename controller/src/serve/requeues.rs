@@ -55,7 +55,7 @@ impl Requeues {
                     tokio::time::sleep(Duration::from_secs(*pause)).await;
                     requeue(&ctx, &task.reference).await;
                 }
-                if task.is_over() {
+                if task.end_if_idle() {
                     break;
                 }
             }
@@ -106,7 +106,7 @@ impl RequeueTask {
     }
 
     /// Ends the task and returns true if no event has come since.
-    fn is_over(&mut self) -> bool {
+    fn end_if_idle(&mut self) -> bool {
         let mut under_way = lock(&self.requeues.under_way);
         let again = under_way.get(&self.reference).copied().unwrap_or_default();
         if !again {
@@ -131,7 +131,7 @@ async fn requeue(ctx: &ControllerContext, reference: &Reference) {
         Reference::Accounts(_) => {}
         Reference::Permissions(namespace) => {
             ctx.reviews.forget(namespace.as_deref());
-            ctx.secrets.granted(namespace.as_deref());
+            ctx.secrets.retry_refused(namespace.as_deref());
             let waiting_for = ctx
                 .memories
                 .waiting_for(Requeue::OnRbac, namespace.as_deref());
@@ -193,9 +193,9 @@ mod tests {
         let _other = begun(&requeues, &permissions("b"));
         first.gathered();
         assert!(requeues.begin(permissions("a")).is_none());
-        assert!(!first.is_over());
+        assert!(!first.end_if_idle());
         first.gathered();
-        assert!(first.is_over());
+        assert!(first.end_if_idle());
         let _second = begun(&requeues, &permissions("a"));
         drop(first);
         assert!(

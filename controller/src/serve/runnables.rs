@@ -18,7 +18,7 @@ use kube::{
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use super::{
-    fair_queue::Priority, guarded::Guarded, guarded_watch::guarded, queue::Queue,
+    fair_queue::Priority, guarded::Guarded, guarded_watch::watch, queue::Queue,
     unreadable::UnreadableReporter,
 };
 use crate::{
@@ -60,14 +60,16 @@ impl Runnables {
             None => Api::all(client),
         };
         let noting = self.noting();
-        let events = guarded(api, &self.watches, RUNNABLES, self.reporter.clone());
+        let events = watch(api, &self.watches, RUNNABLES, self.reporter.clone());
         let trigger = events
             .reflect(writer)
             .inspect(move |event| event.iter().for_each(&noting))
             .try_filter_map(|event| ready(Ok(changed(event))))
             .try_filter(self.news());
         let triggers = trigger.filter_map(|event| {
-            let key = event.ok().map(|runnable| RunnableKey::of(&runnable));
+            let key = event
+                .ok()
+                .map(|runnable| RunnableKey::from_runnable(&runnable));
             ready(key.map(|key| BTreeSet::from([key])))
         });
         let enqueued = stream::unfold(enqueued, |enqueued| async move {
@@ -116,14 +118,14 @@ impl Runnables {
             )
             .ok()?;
         let whole = Whole { place, ..whole };
-        self.ctx.reconcile(whole, cached.arrived()).await
+        self.ctx.reconcile(whole, cached.arrival_moment()).await
     }
 
     /// Returns true if a reconciliation holds much, by its inputs, or by anything else in the last one: these take
     /// turns.
     fn is_heavy(&self, key: &RunnableKey) -> bool {
         let is_large = || key.find(&self.store).is_some_and(|it| it.is_large());
-        let memory = self.ctx.memories.known(key);
+        let memory = self.ctx.memories.get(key);
         memory.is_some_and(|memory| lock(&memory).was_heavy(boot_time())) || is_large()
     }
 
@@ -132,10 +134,11 @@ impl Runnables {
         let memories = self.ctx.memories.clone();
         move |runnable| {
             let echo = memories
-                .known(&RunnableKey::of(runnable))
+                .get(&RunnableKey::from_runnable(runnable))
                 .is_some_and(|memory| {
                     let (uid, version) = (runnable.uid(), runnable.resource_version());
-                    lock(&memory).is_echo(&uid.unwrap_or_default(), &version.unwrap_or_default())
+                    lock(&memory)
+                        .consume_echo(&uid.unwrap_or_default(), &version.unwrap_or_default())
                 });
             ready(!echo)
         }
@@ -149,14 +152,19 @@ impl Runnables {
             match event {
                 watcher::Event::Delete(runnable) => {
                     ctx.forget(runnable);
-                    ctx.source_went(&RunnableKey::of(runnable));
+                    ctx.source_went(&RunnableKey::from_runnable(runnable));
                 }
-                watcher::Event::Apply(runnable) => ctx.source_changed(&RunnableKey::of(runnable)),
+                watcher::Event::Apply(runnable) => {
+                    ctx.source_changed(&RunnableKey::from_runnable(runnable))
+                }
                 watcher::Event::InitDone => {
-                    readiness.reached(RUNNABLES);
+                    readiness.mark(RUNNABLES);
                     ctx.sweep(|key| key.find(&store).is_some());
-                    let all: Vec<RunnableKey> =
-                        store.state().iter().map(|it| RunnableKey::of(it)).collect();
+                    let all: Vec<RunnableKey> = store
+                        .state()
+                        .iter()
+                        .map(|it| RunnableKey::from_runnable(it))
+                        .collect();
                     // The first pass records which Runnables read which; the second passes on changes.
                     for key in all.iter().chain(&all) {
                         ctx.source_changed(key);
@@ -179,7 +187,7 @@ async fn prepared(
     definitions: Arc<Definitions>,
 ) {
     let _ = accounts.wait_for(|synced| *synced).await;
-    readiness.reached(ACCOUNTS);
+    readiness.mark(ACCOUNTS);
     let waits = || readiness.is_missing(&[TEMPLATES, PROFILES]);
     while waits() {
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -195,7 +203,7 @@ async fn prepared(
         tracing::warn!(
             "the controller may not watch definitions: it notices outdated ones only when the API server drops fields of a status"
         );
-        readiness.reached(OF_THIS_RELEASE);
+        readiness.mark(OF_THIS_RELEASE);
     }
 }
 
@@ -220,7 +228,7 @@ fn priority(ctx: &ControllerContext, runnable: &CachedRunnable) -> Priority {
     if observed != runnable.metadata.generation {
         return Priority::Changed;
     }
-    let memory = ctx.memories.known(&RunnableKey::of(runnable));
+    let memory = ctx.memories.get(&RunnableKey::from_runnable(runnable));
     if memory.is_some_and(|memory| lock(&memory).of_edited_template) {
         Priority::Template
     } else {

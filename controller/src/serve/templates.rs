@@ -14,7 +14,7 @@ use kube::{
 };
 
 use super::{
-    guarded::Guarded, guarded_watch::guarded, references::enqueue_where,
+    guarded::Guarded, guarded_watch::watch, references::enqueue_where,
     unreadable::UnreadableReporter,
 };
 use crate::{
@@ -29,7 +29,7 @@ use crate::{
 struct Generations(HashMap<String, (Option<String>, Option<i64>)>);
 
 impl Generations {
-    fn is_news(&mut self, template: &ClusterRunTemplate) -> bool {
+    fn record_generation(&mut self, template: &ClusterRunTemplate) -> bool {
         let now = (template.uid(), template.metadata.generation);
         let before = self.0.insert(template.name_any(), now.clone());
         before != Some(now)
@@ -72,7 +72,7 @@ impl TemplateServer {
     pub(super) async fn serve(self, writer: reflector::store::Writer<ClusterRunTemplate>) {
         let own = self.ctx.identity.own().clone();
         let api: Api<Guarded<ClusterRunTemplate>> = Api::all(own.client());
-        let events = guarded(api, &self.watches, TEMPLATES, self.reporter.clone());
+        let events = watch(api, &self.watches, TEMPLATES, self.reporter.clone());
         let acceptance = Arc::new(Acceptance {
             templates: self.ctx.templates.clone(),
             requests: own,
@@ -106,7 +106,7 @@ impl TemplateServer {
     /// Enqueues the Runnables that an event of a template concerns.
     fn enqueue(&self, event: &watcher::Event<ClusterRunTemplate>, enqueued: &mut Generations) {
         match event {
-            watcher::Event::Apply(template) if !enqueued.is_news(template) => {}
+            watcher::Event::Apply(template) if !enqueued.record_generation(template) => {}
             watcher::Event::Apply(template) => self.edited(&template.name_any()),
             watcher::Event::Delete(template) => {
                 let name = template.name_any();
@@ -114,10 +114,10 @@ impl TemplateServer {
                 self.edited(&name);
             }
             watcher::Event::InitDone => {
-                self.watches.readiness.reached(TEMPLATES);
+                self.watches.readiness.mark(TEMPLATES);
                 enqueued.0.clear();
                 for template in self.store.state() {
-                    enqueued.is_news(&template);
+                    enqueued.record_generation(&template);
                 }
                 enqueue_where(&self.ctx, &self.runnables, |_| true);
             }
@@ -129,7 +129,9 @@ impl TemplateServer {
     fn edited(&self, name: &str) {
         enqueue_where(&self.ctx, &self.runnables, |runnable| {
             let concerned = runnable.spec.run_template_ref.name == name;
-            if concerned && let Some(memory) = self.ctx.memories.known(&RunnableKey::of(runnable)) {
+            if concerned
+                && let Some(memory) = self.ctx.memories.get(&RunnableKey::from_runnable(runnable))
+            {
                 lock(&memory).of_edited_template = true;
             }
             concerned

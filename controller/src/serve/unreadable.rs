@@ -226,7 +226,7 @@ impl ReportTask {
             });
         if let Some(why) = newer {
             if self.tells_of_newer(key) {
-                let object = K::of(metadata, K::blank(), None);
+                let object = K::from_parts(metadata, K::blank(), None);
                 object.announce(why, &self.events, &self.metrics, now);
             }
             // Definitions may be downgraded, without any event of this object.
@@ -243,14 +243,14 @@ impl ReportTask {
             .map_err(|error| no_object(&error))?;
         let version = metadata.resource_version.clone().unwrap_or_default();
         let is_noted = has_foreign_ledger(&metadata, &status);
-        let object = K::of(metadata, K::blank(), None);
+        let object = K::from_parts(metadata, K::blank(), None);
         if !is_noted {
             let (written, in_doubt) = ((K::placeholder(), &status), self.definitions.are_doubted());
             self.requests
                 .replace_status::<IgnoredAny, _>(&object, &version, written, in_doubt)
                 .await?;
         }
-        self.paces.wrote(key.clone(), &change, boot_time());
+        self.paces.record_write(key.clone(), &change, boot_time());
         let why = (Category::InvalidRunnable, message(&unreadable.why));
         object.announce(why, &self.events, &self.metrics, now);
         Ok(None)

@@ -47,7 +47,7 @@ impl Warned {
     }
 
     /// Returns the warnings of this state of a template.
-    pub(super) fn of(&self, compiled: &Compiled) -> Vec<String> {
+    pub(super) fn texts(&self, compiled: &Compiled) -> Vec<String> {
         let all = lock(&self.all);
         let known = all
             .get(&compiled.name)
@@ -160,7 +160,7 @@ mod tests {
         let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
         let warned = Warned::default();
         warned.add(&object, &compiled, &texts);
-        warned.of(&compiled)
+        warned.texts(&compiled)
     }
 
     #[test]
@@ -198,7 +198,7 @@ mod tests {
             &compiled,
             &["unknown field \"spec.activeDeadlineSecond\"".to_owned()],
         );
-        assert!(warned.of(&compiled).is_empty());
+        assert!(warned.texts(&compiled).is_empty());
     }
 
     #[test]
@@ -212,8 +212,8 @@ mod tests {
         assert_eq!(news.try_recv().ok().as_deref(), Some("t"));
         assert!(news.try_recv().is_err());
         let (_, later) = template(2);
-        assert!(warned.of(&later).is_empty());
+        assert!(warned.texts(&later).is_empty());
         warned.retain(|_| false);
-        assert!(warned.of(&compiled).is_empty());
+        assert!(warned.texts(&compiled).is_empty());
     }
 }

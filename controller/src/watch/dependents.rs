@@ -77,7 +77,7 @@ impl RunnableKey {
 
 impl Dependents {
     /// Records a Runnable that exists, in the state `seen`. Returns the Runnables to enqueue.
-    pub fn applied(
+    pub fn apply(
         &self,
         key: &RunnableKey,
         runnable: &Runnable,
@@ -86,7 +86,8 @@ impl Dependents {
         let mut index = lock(&self.0);
         let sources = runnable.spec.inputs_from.as_deref().unwrap_or_default();
         let objects = index.objects.as_mut();
-        let objects = objects.map(|objects| objects.set(key, NamedObjects::of(runnable)));
+        let objects =
+            objects.map(|objects| objects.set(key, NamedObjects::from_runnable(runnable)));
         let names_the_same = objects.as_ref().is_some_and(|(is_new, _)| !is_new);
         let mut is_moved = false;
         if !sources.is_empty() || index.reads.has(key) {
@@ -114,7 +115,7 @@ impl Dependents {
     }
 
     /// Records that a Runnable was deleted. Returns the Runnables to enqueue.
-    pub fn deleted(&self, key: &RunnableKey) -> Concerned {
+    pub fn delete(&self, key: &RunnableKey) -> Concerned {
         let mut index = lock(&self.0);
         index.reads.set(key, BTreeSet::new());
         index.unread.remove(key);
@@ -142,13 +143,13 @@ impl Dependents {
         let gone: BTreeSet<RunnableKey> = {
             let index = lock(&self.0);
             let naming = index.objects.iter().flat_map(Objects::naming);
-            let all = index.reads.linked().chain(index.seen.keys()).chain(naming);
+            let all = index.reads.keys().chain(index.seen.keys()).chain(naming);
             let all = all.chain(&index.unread);
             all.filter(|key| !exists(key)).cloned().collect()
         };
         gone.into_iter()
             .map(|key| {
-                let concerned = self.deleted(&key);
+                let concerned = self.delete(&key);
                 (key, concerned)
             })
             .collect()
@@ -171,7 +172,7 @@ impl Dependents {
     pub fn know_objects<'a>(&self, others: impl Iterator<Item = (RunnableKey, &'a Runnable)>) {
         let mut objects = Objects::default();
         for (key, other) in others {
-            objects.set(&key, NamedObjects::of(other));
+            objects.set(&key, NamedObjects::from_runnable(other));
         }
         lock(&self.0).objects = Some(objects);
     }

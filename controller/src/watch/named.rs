@@ -119,7 +119,7 @@ impl SecretWatches {
     /// Records that a read for a Runnable has found this Secret, if it wants that: it is watched from now on, if there
     /// is room. Returns true if a watch already reported its changes, but not to this Runnable, so that its read may be
     /// old.
-    pub fn found(self: &Arc<Self>, key: &RunnableKey, secret: &WatchedSecret) -> bool {
+    pub fn record_found(self: &Arc<Self>, key: &RunnableKey, secret: &WatchedSecret) -> bool {
         let mut known = lock(&self.known);
         let Some(is_late) = known.join(key, secret) else {
             return false;
@@ -155,7 +155,7 @@ impl SecretWatches {
     }
 
     /// Tries refused watches again after permissions have changed, in a namespace or everywhere.
-    pub fn granted(self: &Arc<Self>, namespace: Option<&str>) {
+    pub fn retry_refused(self: &Arc<Self>, namespace: Option<&str>) {
         let mut known = lock(&self.known);
         for secret in known.grant(namespace) {
             self.begin(&mut known, &secret);
@@ -164,8 +164,8 @@ impl SecretWatches {
 
     /// Returns the Secrets that were found for a Runnable.
     #[cfg(test)]
-    pub(crate) fn wanted(&self, key: &RunnableKey) -> BTreeSet<WatchedSecret> {
-        lock(&self.known).joined(key)
+    pub(crate) fn list_found(&self, key: &RunnableKey) -> BTreeSet<WatchedSecret> {
+        lock(&self.known).list_joined(key)
     }
 
     /// Begins the watch of a known Secret that has none, if it is time and there is a place.
@@ -204,7 +204,7 @@ impl SecretWatches {
         };
         let what = "the watch of a Secret".to_owned();
         let task = tokio::spawn(supervised(what, self.metrics.clone(), run, on_end));
-        known.begun(&secret, task.abort_handle());
+        known.store_task(&secret, task.abort_handle());
     }
 
     /// Sets the state of a watch. Runnables that relied on it are enqueued, to poll from now on.
@@ -215,8 +215,8 @@ impl SecretWatches {
 
     /// Ends a watch that the account may not open, and frees its place. `was_open` is true if the account was allowed
     /// to before.
-    fn refused(&self, secret: &WatchedSecret, state: &Arc<State>, was_open: bool) {
-        let users = lock(&self.known).refused(secret, state, |before| {
+    fn end_refused(&self, secret: &WatchedSecret, state: &Arc<State>, was_open: bool) {
+        let users = lock(&self.known).end_refused(secret, state, |before| {
             let refusals = before.filter(|_| !was_open).map_or(0, |it| it.refusals + 1);
             let now = Instant::now();
             Refusal {
@@ -233,7 +233,7 @@ impl SecretWatches {
     fn changed(&self, secret: &WatchedSecret) {
         let users = lock(&self.known).users(secret);
         for key in users {
-            if let Some(memory) = self.memories.known(&key) {
+            if let Some(memory) = self.memories.get(&key) {
                 // The wait after a refusal of the rendered object goes on: this change may well leave that as it is.
                 lock(&memory).secret_changed(&secret.name);
             }

@@ -71,13 +71,13 @@ impl OwnWatches {
     }
 
     /// Takes a watch that nothing needs any more out of what is reported.
-    pub fn unneeded(&self, what: &'static str) {
+    pub fn remove(&self, what: &'static str) {
         self.readiness.has(what);
         self.metrics.own_watch_unneeded(what);
     }
 
     fn report(&self, what: &'static str, progress: &Progress) {
-        let silent = progress.silent();
+        let silent = progress.silence_reason();
         self.metrics.own_watch(what, silent.is_none());
         match silent {
             Some(why) => self.readiness.lacks(what, why, progress.is_forbidden()),

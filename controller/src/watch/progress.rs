@@ -115,7 +115,7 @@ impl Progress {
     }
 
     /// Returns why the watch delivers nothing, if it fails or was refused.
-    pub(super) fn silent(&self) -> Option<String> {
+    pub(super) fn silence_reason(&self) -> Option<String> {
         let inner = lock(&self.inner);
         inner.failing.clone().or_else(|| inner.refused.clone())
     }
@@ -215,7 +215,7 @@ enum Seen {
 }
 
 impl Seen {
-    fn of<K>(event: &watcher::Event<K>) -> Self {
+    fn from_event<K>(event: &watcher::Event<K>) -> Self {
         match event {
             watcher::Event::Init => Self::ListBegins,
             watcher::Event::InitApply(_) => Self::Listed,
@@ -252,7 +252,7 @@ where
             match timeout(self.progress.a_try, self.events.next()).await {
                 Ok(Some(Ok(event))) => {
                     self.failures.came(&event);
-                    self.given = Some(Seen::of(&event));
+                    self.given = Some(Seen::from_event(&event));
                     return Some(event);
                 }
                 Ok(Some(Err(error))) => self.wait_out(&error).await,

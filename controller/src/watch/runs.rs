@@ -8,7 +8,7 @@ use std::{
 use cartouche_crds::{RUNNABLE_NAME_LABEL, Runnable};
 use cartouche_language::controlling_runnable;
 use cartouche_protocol::{
-    evaluate::{current_sequence, digested, is_relevant},
+    evaluate::{current_sequence, digest_run, is_relevant},
     ledger::{CachedRun, FetchedRun, OutputsDigest, RunIdentity},
 };
 use futures::StreamExt;
@@ -55,7 +55,7 @@ impl SeenRuns {
         let mut concerned = Vec::new();
         for (owner, gone) in gone {
             if let Some(owner) = self.owners.get_mut(&owner) {
-                owner.vanished(&gone);
+                owner.record_loss(&gone);
                 concerned.push(owner.key.clone());
             }
         }
@@ -102,7 +102,7 @@ impl Runs {
             known.standing = fetched.standing;
             // Outputs out of pods are not in the object that the watch shows.
             if known.outputs != OutputsDigest::Elsewhere {
-                known.outputs = OutputsDigest::of(&fetched.outputs);
+                known.outputs = OutputsDigest::from_read(&fetched.outputs);
             }
         }
     }
@@ -300,7 +300,7 @@ impl RunWatch {
             self.metrics.undecodable();
         }
         let head = object.head(&watched.kind);
-        let run = RunIdentity::of(&head)?;
+        let run = RunIdentity::from_object(&head)?;
         let disowned = self
             .runs
             .disowned(watched, &run.uid, run.owner_uid.as_deref());
@@ -320,7 +320,7 @@ impl RunWatch {
             });
         let as_made = cached_run
             .as_ref()
-            .is_some_and(|(cached_run, _)| self.is_as_made(&key, cached_run));
+            .is_some_and(|(cached_run, _)| self.consume_create_echo(&key, cached_run));
         let news = self.runs.take_in(watched, &key, &run, deleted, cached_run);
         if news && !as_made {
             self.enqueuer.enqueue(&key);
@@ -329,9 +329,9 @@ impl RunWatch {
     }
 
     /// Returns true if the reconciliation that made this run knows all that the watch shows of it.
-    fn is_as_made(&self, key: &RunnableKey, cached_run: &CachedRun) -> bool {
-        let memory = self.memories.known(key);
-        memory.is_some_and(|memory| lock(&memory).state.is_as_made(cached_run))
+    fn consume_create_echo(&self, key: &RunnableKey, cached_run: &CachedRun) -> bool {
+        let memory = self.memories.get(key);
+        memory.is_some_and(|memory| lock(&memory).state.consume_create_echo(cached_run))
     }
 
     fn cached_run(
@@ -343,10 +343,10 @@ impl RunWatch {
     ) -> CachedRun {
         // An end that is seen while the template is missing is kept all the same: it is read when the template is back.
         let template = &runnable.spec.run_template_ref.name;
-        let compiled = self.templates.cached(template);
+        let compiled = self.templates.find_cached(template);
         let status = runnable.status.as_ref();
         let history = status.map_or(&[][..], |status| &status.history);
-        digested(compiled.as_deref(), history, run.clone(), object, deleted)
+        digest_run(compiled.as_deref(), history, run.clone(), object, deleted)
     }
 }
 

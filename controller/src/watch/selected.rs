@@ -90,7 +90,7 @@ impl Selection {
             .name
             .as_ref()
             .filter(|name| is_near && self.sinks.contains(*name));
-        let sink = sink.map(|name| SourceObject::known(SourceKind::ConfigMap, name));
+        let sink = sink.map(|name| SourceObject::in_own_namespace(SourceKind::ConfigMap, name));
         sources.chain(sink).collect()
     }
 
@@ -137,7 +137,7 @@ impl Selections {
     }
 
     /// Records the end of that read: the uids of what matches, empty if it failed.
-    pub fn found(
+    pub fn end_read(
         &self,
         watched: &Watched,
         key: &RunnableKey,
@@ -199,7 +199,7 @@ impl Selections {
 
     /// Returns all Runnables that select something of this kind.
     #[must_use]
-    pub fn of(&self, watched: &Watched) -> Vec<RunnableKey> {
+    pub fn list_selecting(&self, watched: &Watched) -> Vec<RunnableKey> {
         let inner = lock(&self.inner);
         let kind = inner.get(watched);
         kind.map(|kind| kind.keys().cloned().collect())
@@ -299,7 +299,7 @@ impl SelectedWatch {
             // Changes before the list, or between two lists, are unknown.
             watcher::Event::InitDone => {
                 // A Runnable that has begun to read is not among the users before it has finished.
-                let reading = self.selections.of(watched).into_iter();
+                let reading = self.selections.list_selecting(watched).into_iter();
                 let users: HashSet<RunnableKey> =
                     reading.chain(self.watches.users(watched)).collect();
                 self.enqueue_all(watched, users);
@@ -348,7 +348,7 @@ impl SelectedWatch {
         changed: impl FnOnce(&mut Memory) -> bool,
     ) {
         let mut wait = None;
-        if let Some(memory) = self.memories.known(key) {
+        if let Some(memory) = self.memories.get(key) {
             let mut memory = lock(&memory);
             if !changed(&mut memory) {
                 return;

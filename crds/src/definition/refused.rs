@@ -49,11 +49,15 @@ fn add(rows: &mut Rows, at: &str, schema: &Value) {
             "additionalProperties" => add(rows, &format!("{at}.*"), value),
             "required" => {
                 let fields = rows.entry(MISSING.to_owned()).or_default();
-                fields.extend(texts(value).iter().map(|name| of(&format!("{at}.{name}"))));
+                fields.extend(
+                    texts(value)
+                        .iter()
+                        .map(|name| format_field(&format!("{at}.{name}"))),
+                );
             }
             _ => {
                 let what = what(keyword, value, schema.as_object().unwrap());
-                rows.entry(what).or_default().insert(of(at));
+                rows.entry(what).or_default().insert(format_field(at));
             }
         }
     }
@@ -99,6 +103,6 @@ fn texts(list: &Value) -> Vec<&str> {
 }
 
 /// Returns a field's name as the page writes it.
-fn of(at: &str) -> String {
+fn format_field(at: &str) -> String {
     at.strip_prefix("spec.").unwrap_or(at).to_owned()
 }

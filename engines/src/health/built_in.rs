@@ -12,7 +12,7 @@ use crate::{
 
 /// Judges a run by its kind.
 pub(super) fn judge((api_version, kind): (&str, &str), run: &Value) -> Health {
-    let Some(known) = kinds::known(api_version, kind) else {
+    let Some(known) = kinds::find_kind(api_version, kind) else {
         return Health::unknown(&format!(
             "the run has no Succeeded condition; if {kind} never has one, give the \
              ClusterRunTemplate a healthRule that says when it has succeeded"
@@ -39,7 +39,7 @@ fn by_own_conditions(run: &Value, reason: &str, decisive: &[(&str, Verdict)]) ->
     for &(kind, verdict) in decisive {
         if let Some(condition) = holding(run, kind) {
             let health = Health::new(verdict, reason, text(condition, "message"));
-            return health.caused(text(condition, "reason"));
+            return health.with_cause(text(condition, "reason"));
         }
     }
     Health::unknown("")
@@ -54,13 +54,13 @@ fn by_phase(run: &Value, reason: &str, failures: &[&str], is_pod: bool) -> Healt
         _ => Verdict::Unknown,
     };
     let message = text(status, "message");
-    let mut health = Health::new(verdict, reason, message).caused(text(status, "reason"));
+    let mut health = Health::new(verdict, reason, message).with_cause(text(status, "reason"));
     // A Pod usually leaves it to its containers.
     if is_pod && message.is_empty() {
         let said = |words| pods::of_pod(run, verdict, words).unwrap_or_default();
         let whole = said(PodsWords::default());
         (health.message, health.pods) = (whole.words, whole.reason);
-        let discreet = said(PodsWords::discreet()).words;
+        let discreet = said(PodsWords::without_messages()).words;
         health.discreet = Some(discreet).filter(|it| *it != health.message);
     }
     health

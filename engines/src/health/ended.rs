@@ -19,7 +19,7 @@ pub fn ended_at((api_version, kind): (&str, &str), run: &Value) -> Option<Timest
         let has_ended = is_one && matches!(text(condition, "status"), "True" | "False");
         return has_ended.then(|| transition(condition)).flatten();
     }
-    let known = kinds::known(api_version, kind)?;
+    let known = kinds::find_kind(api_version, kind)?;
     match known.health {
         // For an existing object, a rule of the template may find another end.
         HealthFrom::SucceededCondition | HealthFrom::Existence => None,

@@ -5,7 +5,7 @@ use cartouche_language::{
     bounds::Work,
     explained,
     object::{SUCCEEDED, conditions, text},
-    path::shown,
+    path::shorten,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -42,7 +42,7 @@ impl Judged {
 
 /// Returns the rule for a run of that `apiVersion` and kind.
 #[must_use]
-pub fn judged(
+pub fn choose_rule(
     rule: Option<&CompiledRule>,
     (api_version, kind): (&str, &str),
     run: &Value,
@@ -71,7 +71,7 @@ fn built_in((api_version, kind): (&str, &str), run: &Value) -> Judged {
         return by_condition();
     }
     let ends = |what: String| Judged::new(what, Vec::new());
-    match kinds::known(api_version, kind).map(|known| known.health) {
+    match kinds::find_kind(api_version, kind).map(|known| known.health) {
         None | Some(HealthFrom::SucceededCondition) => by_condition(),
         Some(HealthFrom::Conditions { .. }) => {
             ends(format!("the conditions that a {kind} ends with"))
@@ -89,7 +89,7 @@ pub(super) fn ended_undecided(
     (api_version, kind): (&str, &str),
     run: &Value,
 ) -> Option<String> {
-    let known = kinds::known(api_version, kind)?;
+    let known = kinds::find_kind(api_version, kind)?;
     if health.verdict != Verdict::Unknown || known.health == HealthFrom::Existence {
         return None;
     }
@@ -182,7 +182,7 @@ fn unmatched(run: &Value, wanted: &ConditionMatch) -> Option<String> {
 impl Field {
     /// Explains why the field does not match.
     fn missing(&self, run: &Value, may_show: bool) -> String {
-        let path = shown(self.key.raw());
+        let path = shorten(self.key.raw());
         let found = self.key.evaluate(run, &mut Work::new()).ok();
         let Some(found) = found else {
             let dots = explained::unescaped_dots(self.key.raw(), None);

@@ -8,7 +8,7 @@ use cartouche_language::{
     bounds::{self, Work},
     json_text,
     object::{conditions, text},
-    path::{Path, shown},
+    path::{Path, shorten},
 };
 use serde_json::Value;
 
@@ -87,7 +87,7 @@ impl CompiledRule {
     }
 
     /// Returns the paths to the parts of a run that the rule shows, each with the field of the template.
-    pub(crate) fn shown(&self) -> Vec<(String, Path)> {
+    pub(crate) fn list_paths(&self) -> Vec<(String, Path)> {
         match self {
             Self::AlwaysHealthy => Vec::new(),
             Self::SingleCondition { kind, .. } => {
@@ -100,7 +100,7 @@ impl CompiledRule {
             Self::MultiMatch { healthy, unhealthy } => {
                 let sides = [("healthy", healthy), ("unhealthy", unhealthy)].into_iter();
                 let shown = sides.flat_map(|(side, matches)| {
-                    matches.shown(&format!("healthRule.multiMatch.{side}"))
+                    matches.list_paths(&format!("healthRule.multiMatch.{side}"))
                 });
                 shown.collect()
             }
@@ -162,7 +162,7 @@ impl Matches {
         }
     }
 
-    fn shown(&self, at: &str) -> Vec<(String, Path)> {
+    fn list_paths(&self, at: &str) -> Vec<(String, Path)> {
         let conditions = self.conditions.iter().enumerate();
         let conditions = conditions.filter_map(|(index, wanted)| {
             let path = message_of(&wanted.condition_type)?;
@@ -220,7 +220,7 @@ impl Field {
         let mut parse = |name: &str, raw: &str| match Path::parse(raw) {
             Ok(path) => Some(path),
             Err(error) => {
-                let path = shown(raw).into_owned();
+                let path = shorten(raw).into_owned();
                 let kind = DiagnosticKind::Path { path, error };
                 problems.push(Diagnostic::in_spec(&format!("{at}.{name}"), kind));
                 None

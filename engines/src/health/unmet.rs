@@ -23,7 +23,7 @@ pub fn unmet(
     let Some(rule) = rule else {
         return Vec::from_iter(silent(api_version, kind));
     };
-    let Some(known) = kinds::known(api_version, kind) else {
+    let Some(known) = kinds::find_kind(api_version, kind) else {
         return Vec::new();
     };
     let mut judge = Judge {

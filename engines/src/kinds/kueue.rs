@@ -7,7 +7,7 @@
 use cartouche_language::object::text;
 use serde_json::Value;
 
-use super::known;
+use super::find_kind;
 
 /// Label with the name of an object's queue.
 const QUEUE_NAME: &str = "kueue.x-k8s.io/queue-name";
@@ -32,7 +32,7 @@ pub struct Admission {
 pub fn admission(live: &Value, document: &Value) -> Option<Admission> {
     live.get("metadata")?.get("labels")?.get(QUEUE_NAME)?;
     let (api_version, kind) = (text(document, "apiVersion"), text(document, "kind"));
-    let known = known(api_version, kind)?;
+    let known = find_kind(api_version, kind)?;
     let (_, pod) = (known.queue?, known.pod_template?);
     // A Pod's own gates are the queue's field, and never compared.
     let gates = (kind != "Pod").then_some("schedulingGates");

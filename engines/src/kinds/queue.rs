@@ -7,7 +7,7 @@ use cartouche_language::object::text;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
-use super::known;
+use super::find_kind;
 
 /// The way in which a queue holds runs of a kind.
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +77,7 @@ pub fn standing(run: &Value) -> Standing {
 /// Returns the way in which a queue holds runs of this kind, if one does.
 #[must_use]
 pub fn queue_of(api_version: &str, kind: &str) -> Option<&'static Queue> {
-    known(api_version, kind)?.queue
+    find_kind(api_version, kind)?.queue
 }
 
 /// Returns the start of a run from this field of its status.

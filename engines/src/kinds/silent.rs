@@ -1,6 +1,6 @@
 //! Kinds of Kubernetes without any sign of success.
 
-use super::known;
+use super::find_kind;
 
 /// Groups of Kubernetes itself. None of their kinds has a condition `Succeeded`.
 const OF_KUBERNETES: [&str; 12] = [
@@ -21,5 +21,5 @@ const OF_KUBERNETES: [&str; 12] = [
 /// Returns true for a kind of Kubernetes without any sign of success.
 pub(crate) fn is_silent(api_version: &str, kind: &str) -> bool {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
-    known(api_version, kind).is_none() && OF_KUBERNETES.contains(&group)
+    find_kind(api_version, kind).is_none() && OF_KUBERNETES.contains(&group)
 }

@@ -3,7 +3,7 @@
 use cartouche_crds::{CANCEL_REQUEST_ANNOTATION, Cancellation, StopMethod};
 use serde_json::{Map, Value, json};
 
-use super::{Cancel, known};
+use super::{Cancel, find_kind};
 
 /// Maximum length of a template's patch, in bytes: it is sent with each run that is stopped.
 const PATCH_BYTES: usize = 4096;
@@ -14,7 +14,7 @@ const PATCH_BYTES: usize = 4096;
 pub fn asked_to_stop(run: &Value) -> bool {
     let text = |field: &str| run.get(field).and_then(Value::as_str).unwrap_or_default();
     let Some(Cancel::Word { field, words }) =
-        known(text("apiVersion"), text("kind")).map(|known| known.cancel)
+        find_kind(text("apiVersion"), text("kind")).map(|known| known.cancel)
     else {
         return false;
     };
@@ -59,7 +59,7 @@ impl StopRequest {
     /// Returns the request for a run of this kind, or `None` if the kind does no work or is unknown.
     #[must_use]
     pub fn of_kind(api_version: &str, kind: &str) -> Option<Self> {
-        let (field, value) = match known(api_version, kind)?.cancel {
+        let (field, value) = match find_kind(api_version, kind)?.cancel {
             Cancel::Word { field, words } => (field, json!(words.first()?)),
             Cancel::Deadline { seconds } => ("activeDeadlineSeconds", json!(seconds)),
             Cancel::NeverAtWork | Cancel::Unknown => return None,

@@ -104,14 +104,14 @@ impl Walk {
             }
             match (shape.merge_key(key), member) {
                 (Some(merge_key), Value::Array(elements)) => {
-                    it.check_elements(elements, merge_key, shape.of(key));
+                    it.check_elements(elements, merge_key, shape.descend(key));
                 }
-                _ if shape.of(key) == Shape::Container => {
+                _ if shape.descend(key) == Shape::Container => {
                     it.refuse("it is not a list of containers; a profile can change containers, but not add or remove them");
                 }
                 (Some(_), Value::Null) => {}
                 (Some(_), _) => it.refuse("it is not a list"),
-                (None, Value::Object(_)) => it.check_map(member, shape.of(key)),
+                (None, Value::Object(_)) => it.check_map(member, shape.descend(key)),
                 (None, _) => {}
             }
         });

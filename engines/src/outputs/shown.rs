@@ -48,7 +48,7 @@ impl Outputs {
         let failure = failure.paths();
         let failure =
             failure.map(|(name, path)| (Segment::keys(["failureOutputs", name]), path.clone()));
-        let rule = rule.map(CompiledRule::shown).unwrap_or_default();
+        let rule = rule.map(CompiledRule::list_paths).unwrap_or_default();
         let rule = rule.into_iter().map(|(field, path)| (fields(&field), path));
         for (at, path) in open.chain(failure).chain(rule) {
             let mut sensitive = self.sensitive_paths();

@@ -39,7 +39,7 @@ pub(super) struct Ended {
 }
 
 impl Ended {
-    pub(super) fn said(self) -> Said {
+    pub(super) fn into_report(self) -> Said {
         Said::new(self.words, self.reason)
     }
 
@@ -49,8 +49,8 @@ impl Ended {
         Some((pod, container))
     }
 
-    /// Returns the same as [`Self::said`] while the run is unfinished.
-    pub(super) fn said_at_work(self) -> Said {
+    /// Returns the same as [`Self::into_report`] while the run is unfinished.
+    pub(super) fn into_report_at_work(self) -> Said {
         let again = self.is_repeated.then_some(RunReason::CrashLoopBackOff);
         Said::new(self.words, self.reason.or(again))
     }
@@ -58,7 +58,7 @@ impl Ended {
 
 /// Returns the failure of a pod: as a whole, by an action of the cluster, or else the first of its containers that
 /// failed.
-pub(super) fn failed(pod: &Value) -> Option<Ended> {
+pub(super) fn find_failure(pod: &Value) -> Option<Ended> {
     let phase = text(pod.get("status").unwrap_or_default(), "phase");
     if phase == "Succeeded" {
         // Its sidecars were stopped when it was done.

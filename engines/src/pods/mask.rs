@@ -27,7 +27,7 @@ static SECRETS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
 
 /// Replaces likely passwords with `***`.
 #[must_use]
-pub fn masked(text: &str) -> String {
+pub fn mask(text: &str) -> String {
     let text = SECRETS.iter().fold(Cow::Borrowed(text), |text, secret| {
         match secret.replace_all(&text, HIDDEN) {
             Cow::Borrowed(_) => text,
@@ -39,7 +39,7 @@ pub fn masked(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::masked;
+    use super::mask;
 
     #[test]
     fn what_looks_like_a_password_is_hidden_and_nothing_else() {
@@ -63,7 +63,7 @@ mod tests {
             ("api_key=1 apikey=2&b=3", "api_key=*** apikey=***&b=3"),
         ];
         for (said, shown) in cases {
-            assert_eq!(masked(said), shown);
+            assert_eq!(mask(said), shown);
         }
         for said in [
             "relation \"orders\" already exists",
@@ -71,7 +71,7 @@ mod tests {
             "password authentication failed for user \"app\"",
             "a token is missing",
         ] {
-            assert_eq!(masked(said), said);
+            assert_eq!(mask(said), said);
         }
     }
 }

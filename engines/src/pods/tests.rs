@@ -222,7 +222,7 @@ fn the_end_of_what_a_container_said_is_told_without_what_looks_like_a_password()
 #[test]
 fn of_pods_that_may_know_a_secret_no_message_is_told() {
     let state = json!({ "state": { "terminated": ended(3, "", "s3cret") } });
-    let mut words = PodsWords::discreet();
+    let mut words = PodsWords::without_messages();
     words.hear(&with_container("migrate", &state));
     let told = words.failure();
     assert_eq!(
@@ -234,7 +234,7 @@ fn of_pods_that_may_know_a_secret_no_message_is_told() {
 #[test]
 fn of_pods_that_may_know_a_secret_no_image_is_told() {
     let state = json!({ "state": { "waiting": { "reason": "ErrImagePull" } } });
-    let mut words = PodsWords::discreet();
+    let mut words = PodsWords::without_messages();
     words.hear(&with_container("migrate", &state));
     let told = words.hindrance();
     assert_eq!(
@@ -247,7 +247,7 @@ fn of_pods_that_may_know_a_secret_no_image_is_told() {
 fn only_a_job_has_pods_that_are_asked() {
     let job = |api_version: &str, kind: &str, status: Value| {
         let run = json!({ "apiVersion": api_version, "kind": kind, "status": status });
-        PodsTell::of(&run, &crate::built_in_health(&run))
+        PodsTell::choose(&run, &crate::built_in_health(&run))
     };
     let failed = json!({ "conditions": [{ "type": "Failed", "status": "True" }] });
     let failing =
@@ -288,9 +288,9 @@ fn a_pod_says_the_same_of_itself_without_the_words_of_its_containers() {
     let health = pod_that_is_a_run(&status);
     let discreet = "container c of pod migrate-1-x exited 3";
     assert_eq!(health.message, format!("{discreet}: boom"));
-    let silenced = health.silenced();
+    let silenced = health.silence();
     assert_eq!(silenced.message, discreet);
-    assert_eq!(silenced.clone().silenced(), silenced);
+    assert_eq!(silenced.clone().silence(), silenced);
 }
 
 #[test]
@@ -302,7 +302,7 @@ fn what_the_cluster_says_of_a_pod_is_nothing_that_a_container_said() {
     ] {
         let health = pod_that_is_a_run(&status);
         assert_eq!(health.message, "m");
-        assert_eq!(health.clone().silenced(), health);
+        assert_eq!(health.clone().silence(), health);
     }
 }
 
@@ -338,7 +338,7 @@ fn a_pod_that_no_scheduler_looks_at_is_told_and_one_that_has_a_node_is_not() {
 
 fn tell(spec: &Value, status: &Value) -> PodsTell {
     let job = json!({ "apiVersion": "batch/v1", "kind": "Job", "spec": spec, "status": status });
-    PodsTell::of(&job, &crate::built_in_health(&job))
+    PodsTell::choose(&job, &crate::built_in_health(&job))
 }
 
 #[test]

@@ -205,7 +205,7 @@ pub(super) fn goes_on(pod: &Value, container: &str) -> bool {
 
 /// Returns a report if no scheduler has handled a pod, for example because its `schedulerName` is misspelt: no
 /// event and no condition reports this.
-pub(super) fn unclaimed(pod: &Value) -> Option<Said> {
+pub(super) fn find_unclaimed(pod: &Value) -> Option<Said> {
     let has_node = !text(pod.get("spec").unwrap_or_default(), "nodeName").is_empty();
     let is_told = conditions_of(pod).any(|it| text(it, "type") == "PodScheduled");
     let is_seen = has_node || is_told || containers(pod).next().is_some();

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     bounds::MAX_DEPTH,
-    path::{PathError, shown},
+    path::{PathError, shorten},
     suggestion,
     tag_error::TagError,
 };
@@ -240,7 +240,7 @@ impl DiagnosticKind {
 fn made_by(tag: Option<&str>) -> String {
     tag.map_or_else(
         || "it is".to_owned(),
-        |tag| format!("the tag $({})$ makes it", shown(tag)),
+        |tag| format!("the tag $({})$ makes it", shorten(tag)),
     )
 }
 

@@ -257,7 +257,7 @@ impl Reader<'_> {
         let int_or_string = self.flag(schema, INT_OR_STRING);
         match schema.get("type") {
             Some(Value::String(name)) => {
-                if let Some(kind) = SchemaType::named(name) {
+                if let Some(kind) = SchemaType::from_name(name) {
                     return kind;
                 }
                 let known = SchemaType::NAMED.iter().map(|(name, _)| *name).collect();

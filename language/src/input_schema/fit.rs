@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     bounds::{MAX_MISFITS, MAX_RENDER_VISITS},
-    diagnostic::{Diagnostic, DiagnosticKind, Root, SegmentRef, kept},
+    diagnostic::{Diagnostic, DiagnosticKind, Root, SegmentRef, copy_steps},
 };
 
 /// Returns all problems of a value; their paths begin with the given segments.
@@ -25,7 +25,7 @@ pub(super) fn problems(node: &SchemaNode, value: &Value, at: &[SegmentRef<'_>]) 
     if steps.get() == 0 {
         let what = format!("they take more than {MAX_RENDER_VISITS} steps to check");
         let kind = DiagnosticKind::with_cure(what, "make them, or inputSchema, smaller");
-        found = vec![Diagnostic::new(Root::Context, kept(at), kind)];
+        found = vec![Diagnostic::new(Root::Context, copy_steps(at), kind)];
     }
     found
 }
@@ -57,7 +57,7 @@ impl<'a> FitCheck<'a, '_> {
     fn say(&mut self, kind: impl Into<DiagnosticKind>) {
         if !self.has_said_enough() {
             self.problems
-                .push(Diagnostic::new(Root::Context, kept(&self.at), kind));
+                .push(Diagnostic::new(Root::Context, copy_steps(&self.at), kind));
         }
     }
 
@@ -85,7 +85,7 @@ impl<'a> FitCheck<'a, '_> {
             let (wanted, is) = (node.kind.with_article(), name_of(value));
             return self.say(DiagnosticKind::Other {
                 what: format!("it has to be {wanted}, and is {is}"),
-                cure: TypeCure::of(node.kind, Some(value)).map(|cure| cure.to_string()),
+                cure: TypeCure::find(node.kind, Some(value)).map(|cure| cure.to_string()),
             });
         }
         if let Some(allowed) = &node.limits.allowed

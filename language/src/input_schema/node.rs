@@ -89,7 +89,7 @@ impl SchemaType {
 
     /// Returns the type with this name in a schema.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         let named = Self::NAMED.iter().find(|(known, _)| *known == name);
         named.map(|(_, kind)| *kind)
     }

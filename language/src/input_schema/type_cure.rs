@@ -23,7 +23,7 @@ impl TypeCure {
     /// Returns the cure that makes a value fit the required type, if it is obvious. Of an unknown or partial
     /// value, only its different type counts as known.
     #[must_use]
-    pub fn of(wanted: SchemaType, value: Option<&Value>) -> Option<Self> {
+    pub fn find(wanted: SchemaType, value: Option<&Value>) -> Option<Self> {
         match (wanted, value) {
             (_, Some(Value::Null)) => Some(Self::GiveValue),
             (SchemaType::Array, _) => Some(Self::AddDashes),
@@ -93,13 +93,13 @@ mod tests {
             let cures = cures.into_iter().chain([Some(GiveValue)]);
             for (value, cure) in values.iter().zip(cures) {
                 assert_eq!(
-                    TypeCure::of(wanted, Some(value)),
+                    TypeCure::find(wanted, Some(value)),
                     cure,
                     "{wanted:?} {value}"
                 );
             }
         }
-        assert_eq!(TypeCure::of(Array, None), Some(AddDashes));
-        assert_eq!(TypeCure::of(Integer, None), None);
+        assert_eq!(TypeCure::find(Array, None), Some(AddDashes));
+        assert_eq!(TypeCure::find(Integer, None), None);
     }
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::{
     PathError, SearchError, SyntaxError,
     error::ParseError,
-    shown,
+    shorten,
     step::{Filter, Operator, PathNode, Slice},
     unquote::unquote,
 };
@@ -21,11 +21,11 @@ pub(super) fn parse(wrapped: &str) -> Result<Vec<PathNode>, PathError> {
     match parser.action() {
         Ok(()) if parser.rest().is_empty() => Ok(parser.parsed.nodes),
         Ok(()) => Err(PathError::ManyQueries {
-            wrapped: shown(wrapped).into_owned(),
+            wrapped: shorten(wrapped).into_owned(),
         }),
         Err(ParseError::Find(reason)) => Err(PathError::Find(reason)),
         Err(ParseError::Syntax(error)) => Err(PathError::Syntax {
-            wrapped: shown(wrapped).into_owned(),
+            wrapped: shorten(wrapped).into_owned(),
             error,
         }),
     }

@@ -40,7 +40,7 @@ impl Raw<'_> {
 }
 
 /// Formats an open tag for a rendered document, however its path was written.
-pub(crate) fn written(path: &str) -> String {
+pub(crate) fn format_open_tag(path: &str) -> String {
     format!("{START}{path}{END}")
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn only_tag(text: &str) -> Option<&str> {
 
 /// Returns the positions of texts that begin like a valid tag, but lack its end.
 #[must_use]
-pub fn unclosed(text: &str) -> Vec<usize> {
+pub fn find_unclosed(text: &str) -> Vec<usize> {
     let mut found = Vec::new();
     if only_tag(text).is_some() {
         return found;

@@ -32,7 +32,7 @@ fn a_tag_that_is_not_closed_is_noticed() {
         "$(runnable.metadata.name)",
         "a $(selected.x) $(runnable.metadata.name)$",
     ] {
-        assert!(!unclosed(text).is_empty(), "{text}");
+        assert!(!find_unclosed(text).is_empty(), "{text}");
     }
     for text in [
         "$(params.x)",
@@ -40,7 +40,7 @@ fn a_tag_that_is_not_closed_is_noticed() {
         "$('$(runnable.metadata.name)')$",
         "$(runnable.metadata.name)$)$",
     ] {
-        assert!(unclosed(text).is_empty(), "{text}");
+        assert!(find_unclosed(text).is_empty(), "{text}");
     }
 }
 

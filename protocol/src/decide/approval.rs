@@ -25,7 +25,7 @@ use crate::{
 ///
 /// A run that is begun once more, or retried, needs no further approval while it is made of what
 /// was approved.
-pub(super) fn given(
+pub(super) fn check_approval(
     facts: &Facts,
     rendering: &Rendering,
     ledger: &Ledger,
@@ -111,13 +111,13 @@ fn said_yes(
     if let Some(step) = find_out(wanted) {
         return Err(step);
     }
-    let given = given.map(|text| GivenApproval::of(text, wanted));
+    let given = given.map(|text| GivenApproval::compare(text, wanted));
     let cause = Diagnosis::ApprovalRequired(guarded(), given);
     Err(held(Category::ApprovalRequired, cause))
 }
 
 fn held(category: Category, cause: Diagnosis) -> Step {
-    Step::Stuck(ReconcileError::caused(
+    Step::Stuck(ReconcileError::from_diagnosis(
         category,
         Requeue::OnChange,
         cause,

@@ -22,13 +22,13 @@ pub(super) fn current_run(
     rendering: Option<&Rendering>,
     current: &CurrentRun,
 ) -> Step {
-    let name = RunName::of(current);
+    let name = RunName::from_current(current);
     let uid = current.uid.as_deref().unwrap_or_default();
     // A read under its name is older than the run: runs with a fixed name follow one another under
     // the same name.
     let is_new = matches!(facts.created, Some(CreateOutcome::Created(_)));
     if is_new && facts.created_run(uid).is_some() {
-        return superseded::superseded(facts);
+        return superseded::record_results(facts);
     }
     let step = match facts.reads.get(&name) {
         Some(NameRead::Found(found)) if found.run.uid == uid => note(facts, found),
@@ -36,7 +36,7 @@ pub(super) fn current_run(
             let next = facts
                 .ledger
                 .clone()
-                .sighted(&found.run, None, found.asked, facts.now)
+                .record_sighting(&found.run, None, found.asked, facts.now)
                 .record(found, facts.now);
             Some(Step::Write(Box::new(next), Change::Record))
         }
@@ -47,7 +47,7 @@ pub(super) fn current_run(
             None => Some(must_render(rendering, current).unwrap_or(Step::ReadRun(name))),
         },
     };
-    step.unwrap_or_else(|| superseded::superseded(facts))
+    step.unwrap_or_else(|| superseded::record_results(facts))
 }
 
 /// Requires a consistent rendering if the rules have changed: they are written with the run, and a
@@ -90,7 +90,7 @@ fn differs(
 ) -> bool {
     let Some(rendering) = rendering else {
         // The template may have changed since: what was read by its former rules stays.
-        return current.result.is_none() && cached_run.finished();
+        return current.result.is_none() && cached_run.is_finished();
     };
     if is_followed_anew(rendering, current)
         || cached_run.rules_hash != rendering.rules_hash
@@ -136,7 +136,7 @@ fn vanished(facts: &Facts) -> Step {
     if !facts.grace_over {
         return Step::Wait(Waiting::GracePeriod);
     }
-    let ledger = facts.ledger.clone().vanished(facts.now);
+    let ledger = facts.ledger.clone().record_loss(facts.now);
     Step::Write(Box::new(ledger), Change::Record)
 }
 
@@ -174,7 +174,7 @@ fn gone(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> O
     let asked = cached_run.asked;
     let record = |result| {
         let ledger = facts.ledger.clone();
-        let next = ledger.sighted(&cached_run.run, Some(result), asked, facts.now);
+        let next = ledger.record_sighting(&cached_run.run, Some(result), asked, facts.now);
         Some(Step::Write(Box::new(next), Change::Record))
     };
     if let Some(result) = result_of(cached_run.health.verdict) {
@@ -223,7 +223,7 @@ pub(super) fn deleted_unfinished(facts: &Facts, current: &CurrentRun) -> Option<
         .uid
         .as_deref()
         .filter(|_| current.result.is_none())?;
-    let is_gone = match facts.reads.get(&RunName::of(current))? {
+    let is_gone = match facts.reads.get(&RunName::from_current(current))? {
         NameRead::Found(found) => found.run.uid != uid,
         NameRead::Absent => true,
         NameRead::Denied => false,

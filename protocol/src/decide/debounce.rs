@@ -12,17 +12,17 @@ use crate::{
 
 /// Returns `Ok` once it has, or once changes were held back for long enough. Otherwise returns the
 /// error that waits.
-pub(super) fn settled(facts: &Facts) -> Result<(), Step> {
+pub(super) fn check(facts: &Facts) -> Result<(), Step> {
     let Some(pause) = facts.policy.debounce else {
         return Ok(());
     };
     let pause = pause.unsigned_abs();
-    let left = facts.settling.left(pause);
+    let left = facts.settling.time_left(pause);
     if left.is_zero() {
         return Ok(());
     }
     let longest = Settling::longest(pause);
-    Err(Step::Stuck(ReconcileError::caused(
+    Err(Step::Stuck(ReconcileError::from_diagnosis(
         Category::Debouncing,
         Requeue::After(left),
         Diagnosis::Debouncing { pause, longest },

@@ -211,7 +211,7 @@ pub(super) fn migrate_hash(facts: &Facts, rendering: &Rendering, current: &Curre
         .or_else(|| (found.matches || is_hidden).then_some(true));
     match is_same.or(facts.server_agrees) {
         Some(true) => linked(facts.ledger.clone(), rendering),
-        None if same_kind => Step::AskServer(RunName::of(current)),
+        None if same_kind => Step::AskServer(RunName::from_current(current)),
         _ => {
             let message = explanation(found, current.stop.as_ref());
             let next = intend(facts, rendering, facts.ledger.clone(), &first(&message));
@@ -259,7 +259,7 @@ fn first(message: &str) -> Next<'_> {
 
 /// Handles a current run that was not read, or does not exist under its uid.
 fn relink_unread(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
-    let name = RunName::of(current);
+    let name = RunName::from_current(current);
     let Some(read) = facts.reads.get(&name) else {
         return Step::ReadRun(name);
     };

@@ -63,15 +63,16 @@ pub(super) fn intent(
         Beginning::Attempt => ledger.breaker.clone(),
     };
     if beginning == Beginning::Run {
-        debounce::settled(facts)?;
+        debounce::check(facts)?;
     }
-    let approved = approval::given(facts, rendering, ledger, (pinned.as_ref(), beginning))?;
+    let approved =
+        approval::check_approval(facts, rendering, ledger, (pinned.as_ref(), beginning))?;
     // No run is stopped for one whose pods may not do their work. A run that only waits for its
     // turn makes no request meanwhile.
     if facts.policy.concurrency != ConcurrencyPolicy::Replace {
         overlap::over(facts, ledger)?;
     }
-    permissions::granted(facts, &made)?;
+    permissions::check(facts, &made)?;
     overlap::over(facts, ledger)?;
     Ok(Passed {
         breaker,
@@ -87,9 +88,9 @@ pub(super) fn first(facts: &Facts, rendering: &Rendering) -> Result<(), Step> {
     resumed(facts)?;
     ready(facts)?;
     let next = profile::fitting(facts, rendering, &facts.ledger)?;
-    debounce::settled(facts)?;
+    debounce::check(facts)?;
     let next = (next.pinned.as_ref(), Beginning::Run);
-    approval::given(facts, rendering, &facts.ledger, next).map(drop)
+    approval::check_approval(facts, rendering, &facts.ledger, next).map(drop)
 }
 
 /// Requires a consistent rendering, unless the caches show that the sources of the inputs hold the
@@ -145,7 +146,7 @@ fn ready(facts: &Facts) -> Result<(), Step> {
 }
 
 fn suspended() -> ReconcileError {
-    ReconcileError::caused(
+    ReconcileError::from_diagnosis(
         Category::Suspended,
         Requeue::OnChange,
         Diagnosis::Suspended,
@@ -178,5 +179,5 @@ fn runaway(facts: &Facts, runs: i64, until: Timestamp) -> ReconcileError {
         until: until.to_string(),
         minutes: SLOW_INTERVAL.as_mins(),
     };
-    ReconcileError::caused(Category::RunawayDetected, Requeue::After(wait), cause, None)
+    ReconcileError::from_diagnosis(Category::RunawayDetected, Requeue::After(wait), cause, None)
 }

@@ -42,7 +42,9 @@ impl Readiness {
                 Diagnosis::Sources(vec![fault(error)]),
             ),
         };
-        Some(ReconcileError::caused(category, requeue, cause, None))
+        Some(ReconcileError::from_diagnosis(
+            category, requeue, cause, None,
+        ))
     }
 }
 

@@ -57,11 +57,11 @@ pub(super) fn over(facts: &Facts, ledger: &Ledger) -> Result<(), Step> {
         ConcurrencyPolicy::Allow => Ok(()),
         _ => all_made_are_over(facts, ledger),
     });
-    over.map_err(|step| said(step, does_not_stop))
+    over.map_err(|step| prefer_unstopped(step, does_not_stop))
 }
 
 /// Reports a run that does not stop, if there is one, instead of the wait.
-fn said(step: Step, does_not_stop: Option<ReconcileError>) -> Step {
+fn prefer_unstopped(step: Step, does_not_stop: Option<ReconcileError>) -> Step {
     match (step, does_not_stop) {
         (Step::Stuck(_), Some(problem)) => Step::Stuck(problem),
         (step, _) => step,
@@ -74,12 +74,12 @@ pub(super) fn earlier_are_over(facts: &Facts) -> Result<(), Step> {
         return Ok(());
     }
     let does_not_stop = followed(facts)?;
-    all_made_are_over(facts, &facts.ledger).map_err(|step| said(step, does_not_stop))
+    all_made_are_over(facts, &facts.ledger).map_err(|step| prefer_unstopped(step, does_not_stop))
 }
 
 /// Returns the outcome of the current run if it was waited for: the status does not mention it
 /// while it says what waits.
-pub(super) fn explained(facts: &Facts) -> Option<String> {
+pub(super) fn explain_outcome(facts: &Facts) -> Option<String> {
     let current = facts.ledger.current.as_ref().filter(|_| may_wait(facts))?;
     let read = facts.fetched_run(current.uid.as_deref()?)?;
     let has_ended = current.result.is_some() && read.result() == current.result;
@@ -92,7 +92,7 @@ fn followed(facts: &Facts) -> Result<Option<ReconcileError>, Step> {
     let step = match &facts.ledger.current {
         Some(_) => looked_after(facts),
         // The remains of a ledger that was edited.
-        None => superseded::superseded(facts),
+        None => superseded::record_results(facts),
     };
     match step {
         Step::Settled => Ok(None),
@@ -104,7 +104,7 @@ fn followed(facts: &Facts) -> Result<Option<ReconcileError>, Step> {
 /// Reads an entry whose run has not been seen, withdraws it if the run is absent, and reads once
 /// more when no create for it can land any more.
 fn unseen_is_over(facts: &Facts, current: &CurrentRun) -> Result<(), Step> {
-    let name = RunName::of(current);
+    let name = RunName::from_current(current);
     let withdrawn = current.stop.as_ref();
     let withdrawn = withdrawn.filter(|stop| is_withdrawn(current) && !is_ahead(facts, stop.at.0));
     if let Some(stop) = withdrawn {
@@ -136,7 +136,7 @@ fn past_is_over(facts: &Facts, entry: &HistoryEntry) -> Result<(), Step> {
             } else {
                 last_sent.0
             };
-            lands_no_more(facts, RunName::past(entry), last_sent)
+            lands_no_more(facts, RunName::from_history(entry), last_sent)
         }
         Some(_) | None => Ok(()),
     }
@@ -189,7 +189,9 @@ fn may_come_since(facts: &Facts, name: &RunName) -> Why {
 /// Returns true if this is the name of an entry that may have made a run of the pending change.
 fn is_of_due(facts: &Facts, name: &RunName) -> bool {
     let current = facts.ledger.current.as_ref();
-    current.is_some_and(|current| RunName::of(current) == *name && may_be_due(facts, current))
+    current.is_some_and(|current| {
+        RunName::from_current(current) == *name && may_be_due(facts, current)
+    })
 }
 
 /// Checks that all runs that were made have ended, and that no create of an unseen one has landed.
@@ -262,7 +264,7 @@ fn waits(facts: &Facts, runs: Vec<(RunName, Why)>, until: Option<Timestamp>) -> 
     });
     let most = STOPS_WITHIN.unsigned_abs();
     let wait = left.map_or(most, |left| left.min(most));
-    Step::Stuck(ReconcileError::caused(
+    Step::Stuck(ReconcileError::from_diagnosis(
         Category::RunAtWork,
         Requeue::After(wait),
         Diagnosis::RunAtWork(runs.collect()),

@@ -22,7 +22,7 @@ pub const MOST_RENUMBERED: u8 = 3;
 pub(super) fn pending(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
     match &facts.created {
         None => seen_to_go(facts, current)
-            .or_else(|| landed(facts, current))
+            .or_else(|| read_unconfirmed(facts, current))
             .unwrap_or_else(|| send(facts, rendering, current)),
         Some(CreateOutcome::Created(fetched)) => {
             confirm(facts, fetched).unwrap_or_else(|| Step::Stuck(strange(facts, current)))
@@ -30,7 +30,7 @@ pub(super) fn pending(facts: &Facts, rendering: &Rendering, current: &CurrentRun
         Some(CreateOutcome::MadeBefore(fetched)) => seen_to_go(facts, current)
             .or_else(|| made_before(facts, current, fetched))
             .unwrap_or_else(|| Step::Stuck(strange(facts, current))),
-        Some(CreateOutcome::AlreadyExists) => taken(facts, rendering, current),
+        Some(CreateOutcome::AlreadyExists) => handle_taken_name(facts, rendering, current),
         Some(CreateOutcome::Refused(error)) => refused(facts, current, error),
         Some(CreateOutcome::Unknown(error)) => Step::Stuck(error.clone()),
     }
@@ -55,7 +55,7 @@ pub(super) fn went_withdrawn(facts: &Facts, current: &CurrentRun) -> Option<Step
 /// Reads first what the watch has shown meanwhile, so that one write confirms the run and records
 /// how it ended.
 fn made_before(facts: &Facts, current: &CurrentRun, fetched: &FetchedRun) -> Option<Step> {
-    let name = RunName::of(current);
+    let name = RunName::from_current(current);
     match facts.reads.get(&name) {
         Some(NameRead::Found(found)) if found.run.uid == fetched.run.uid => confirm(facts, found),
         None if has_ended(facts, fetched) => Some(Step::ReadRun(name)),
@@ -66,7 +66,7 @@ fn made_before(facts: &Facts, current: &CurrentRun, fetched: &FetchedRun) -> Opt
 fn has_ended(facts: &Facts, fetched: &FetchedRun) -> bool {
     facts
         .cached_run(&fetched.run.uid)
-        .is_some_and(CachedRun::finished)
+        .is_some_and(CachedRun::is_finished)
 }
 
 /// Reads the run if no create is sent whose refusal would show that an earlier create has made it.
@@ -75,7 +75,7 @@ fn has_ended(facts: &Facts, fetched: &FetchedRun) -> bool {
 ///
 /// A listed run is read too: outputs of an earlier run must not come before its own in the time
 /// that the stuck create would leave.
-pub(super) fn landed(facts: &Facts, current: &CurrentRun) -> Option<Step> {
+pub(super) fn read_unconfirmed(facts: &Facts, current: &CurrentRun) -> Option<Step> {
     let is_sent = !is_withdrawn(current)
         && facts.rendering.as_ref().is_ok_and(|rendering| {
             rendering.document.has_hash(&current.input_hash)
@@ -88,7 +88,7 @@ pub(super) fn landed(facts: &Facts, current: &CurrentRun) -> Option<Step> {
     if is_sent && !facts.runnable.suspended && !is_listed {
         return None;
     }
-    let name = RunName::of(current);
+    let name = RunName::from_current(current);
     match facts.reads.get(&name) {
         Some(NameRead::Found(found)) if facts.is_run_of(&found.run, current) => {
             confirm(facts, found)
@@ -123,7 +123,7 @@ fn made_meanwhile(facts: &Facts, current: &CurrentRun, held: Step) -> Step {
     if !waits || !may_come(current) {
         return held;
     }
-    let name = RunName::of(current);
+    let name = RunName::from_current(current);
     match facts.reads.get(&name) {
         None => Step::ReadRun(name),
         Some(NameRead::Found(found)) if facts.is_run_of(&found.run, current) => {
@@ -144,7 +144,7 @@ fn seen_to_go(facts: &Facts, current: &CurrentRun) -> Option<Step> {
     let result = result_of(cached_run.health.verdict);
     // The deletion of an ended run may only follow from a list that lacks it; then its outputs can
     // still be read.
-    let name = RunName::of(current);
+    let name = RunName::from_current(current);
     match facts.reads.get(&name) {
         None if result.is_some() => return Some(Step::ReadRun(name)),
         // Another object under the name gives no outputs, unless this process has made it: any
@@ -157,10 +157,11 @@ fn seen_to_go(facts: &Facts, current: &CurrentRun) -> Option<Step> {
         }
         _ => {}
     }
-    let next = facts
-        .ledger
-        .clone()
-        .sighted(&cached_run.run, result, cached_run.asked, facts.now);
+    let next =
+        facts
+            .ledger
+            .clone()
+            .record_sighting(&cached_run.run, result, cached_run.asked, facts.now);
     Some(Step::Write(Box::new(next), Change::Record))
 }
 
@@ -188,8 +189,8 @@ fn refused(facts: &Facts, current: &CurrentRun, error: &ReconcileError) -> Step 
 /// that no create of ours made the object, the number is given up and the next one taken. Otherwise
 /// the run never gets a second name: an admission webhook may have removed the marks from our own
 /// run.
-fn taken(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
-    let name = RunName::of(current);
+fn handle_taken_name(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
+    let name = RunName::from_current(current);
     let found = match facts.reads.get(&name) {
         None => return Step::ReadRun(name),
         Some(NameRead::Denied) => return Step::Stuck(unreadable(facts, current)),
@@ -242,22 +243,22 @@ fn renumber(facts: &Facts, rendering: &Rendering, current: &CurrentRun, holder: 
     if next.history.len() > MAX_HISTORY {
         return Step::Stuck(crowded());
     }
-    if let Err(step) = room::left(facts, &next) {
+    if let Err(step) = room::check_room(facts, &next) {
         return step;
     }
     Step::Write(Box::new(next), Change::Renumber)
 }
 
 fn name_conflict(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> ReconcileError {
-    let name = RunName::of(current);
+    let name = RunName::from_current(current);
     let object = name.object(&facts.runnable.namespace);
     let is_fixed = rendering.document.fixed_name().is_some();
     let holder = match facts.reads.get(&name) {
-        Some(NameRead::Found(found)) => Holder::of(found, &facts.runnable.uid, is_fixed),
+        Some(NameRead::Found(found)) => Holder::from_found(found, &facts.runnable.uid, is_fixed),
         _ => Holder::Unknown,
     };
     let cause = Diagnosis::NameTaken(object, is_fixed, holder);
-    ReconcileError::caused(Category::NameConflict, Requeue::Backoff, cause, None)
+    ReconcileError::from_diagnosis(Category::NameConflict, Requeue::Backoff, cause, None)
 }
 
 fn vanished(facts: &Facts, current: &CurrentRun) -> ReconcileError {
@@ -311,7 +312,7 @@ fn rejected(facts: &Facts, current: &CurrentRun, cause: Diagnosis, why: &str) ->
         &current.name,
         &facts.runnable.template,
     );
-    ReconcileError::caused(
+    ReconcileError::from_diagnosis(
         Category::StampedObjectRejectedByAPIServer,
         Requeue::Backoff,
         cause,

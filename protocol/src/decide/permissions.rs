@@ -14,9 +14,9 @@ use crate::{
 
 /// Checks right before a number is given. A missing permission is named, and no run is made that
 /// would fail for lack of it.
-pub(super) fn granted(facts: &Facts, made: &Rendered) -> Result<(), Step> {
+pub(super) fn check(facts: &Facts, made: &Rendered) -> Result<(), Step> {
     let needed = made.needed().map_err(|problems| {
-        let error = facts.unfilled(&problems);
+        let error = facts.fill_error(&problems);
         Step::Stuck(error)
     })?;
     let Some(needed) = needed else {
@@ -32,7 +32,7 @@ pub(super) fn granted(facts: &Facts, made: &Rendered) -> Result<(), Step> {
                 permitted.missing.clone(),
             );
             let category = Category::PermissionMissing;
-            let error = ReconcileError::caused(category, Requeue::OnRbac, cause, None);
+            let error = ReconcileError::from_diagnosis(category, Requeue::OnRbac, cause, None);
             Err(Step::Stuck(error))
         }
     }

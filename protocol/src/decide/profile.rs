@@ -8,7 +8,7 @@ use cartouche_templating::Rendered;
 use super::{Step, Waiting};
 use crate::{
     category::Category,
-    facts::{Facts, Rendering, Unknown, held},
+    facts::{Facts, Rendering, Unknown, explain_hold},
     ledger::{Change, Ledger},
     messages::{
         diagnosis::{Diagnosis, NotRefreshed},
@@ -31,10 +31,12 @@ pub(super) fn fitting<'a>(
     rendering: &'a Rendering,
     ledger: &Ledger,
 ) -> Result<Fitting<'a>, Step> {
-    let chosen = facts.chosen(rendering, ledger).map_err(|why| match why {
-        Unknown::Namespace => Step::Wait(Waiting::FirstList),
-        Unknown::Held(why) => Step::Stuck(held(why)),
-    })?;
+    let chosen = facts
+        .choose_profile(rendering, ledger)
+        .map_err(|why| match why {
+            Unknown::Namespace => Step::Wait(Waiting::FirstList),
+            Unknown::Held(why) => Step::Stuck(explain_hold(why)),
+        })?;
     let made = facts.made_next(rendering, ledger, chosen.pinned.as_ref());
     Ok(Fitting {
         made: made.map_err(Step::Stuck)?,
@@ -44,18 +46,18 @@ pub(super) fn fitting<'a>(
 
 /// Handles a request to choose the profile again while no change is pending: the pin is written, or
 /// the reason why it stays is reported.
-pub(super) fn refreshed(facts: &Facts, rendering: &Rendering) -> Option<Step> {
+pub(super) fn refresh(facts: &Facts, rendering: &Rendering) -> Option<Step> {
     let ledger = &facts.ledger;
     if !facts.is_refresh_asked(ledger) {
         return None;
     }
-    match facts.chosen(rendering, ledger) {
+    match facts.choose_profile(rendering, ledger) {
         Err(Unknown::Namespace) => Some(Step::Wait(Waiting::FirstList)),
-        Err(Unknown::Held(why)) => Some(Step::Stuck(held(why))),
+        Err(Unknown::Held(why)) => Some(Step::Stuck(explain_hold(why))),
         Ok(chosen) => Some(if let Some(why) = chosen.not_refreshed {
             Step::Stuck(not_refreshed(why))
         } else {
-            let next = ledger.clone().pinned(chosen.pinned);
+            let next = ledger.clone().with_profile(chosen.pinned);
             Step::Write(Box::new(next), Change::Refresh)
         }),
     }
@@ -63,7 +65,7 @@ pub(super) fn refreshed(facts: &Facts, rendering: &Rendering) -> Option<Step> {
 
 fn not_refreshed(why: NotRefreshed) -> ReconcileError {
     let cause = Diagnosis::ProfileNotRefreshed(why);
-    ReconcileError::caused(
+    ReconcileError::from_diagnosis(
         Category::ProfileNotRefreshed,
         Requeue::OnChange,
         cause,

@@ -12,7 +12,7 @@ use crate::{
 /// Sets the time of the retry in a ledger that is to be written, if the run has just ended and is
 /// retried. A run that was only found again does not count as ended, so a rebuild, a takeover or a
 /// hash of another version retries nothing.
-pub(super) fn scheduled(facts: &Facts, step: Step) -> Step {
+pub(super) fn with_schedule(facts: &Facts, step: Step) -> Step {
     match step {
         Step::Write(mut ledger, change @ (Change::Confirm | Change::Record)) => {
             schedule(facts, &mut ledger);
@@ -73,7 +73,11 @@ fn is_judged_as_followed(
 }
 
 /// Returns the next attempt if its time has come, or the write that calls it off.
-pub(super) fn retried(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Option<Step> {
+pub(super) fn next_attempt(
+    facts: &Facts,
+    rendering: &Rendering,
+    current: &CurrentRun,
+) -> Option<Step> {
     current.retry_at.as_ref()?;
     let ahead = facts.policy.ahead(&facts.ledger);
     let Some(ahead) = ahead.filter(|_| !is_void(facts, current)) else {
@@ -92,7 +96,7 @@ pub(super) fn retried(facts: &Facts, rendering: &Rendering, current: &CurrentRun
     }
     // The watch need not have shown the latest state of the run. A read that finds another result
     // is recorded first.
-    let name = RunName::of(current);
+    let name = RunName::from_current(current);
     match facts.reads.get(&name) {
         None => return Some(Step::ReadRun(name)),
         Some(NameRead::Denied) => return None,

@@ -18,11 +18,11 @@ use crate::{
 /// Returns an error for a number whose status would leave no room for the run's confirmation,
 /// result and outputs. The API server refuses an object that is too large, and a run whose end
 /// cannot be written would be at work for ever.
-pub(super) fn left(facts: &Facts, ledger: &Ledger) -> Result<(), Step> {
+pub(super) fn check_room(facts: &Facts, ledger: &Ledger) -> Result<(), Step> {
     let sources = facts.dependencies.of_intent();
     // They are stored beside the new entry, and then beside its outputs.
     let told = sources.filter(|it| !it.is_empty()).map_or(0, |it| {
-        2 * stored_bytes(json!(it.written()).to_string().as_bytes())
+        2 * stored_bytes(json!(it.to_status()).to_string().as_bytes())
     });
     let next = status(facts, ledger, None);
     match next.bytes_above(MAX_STATUS_BYTES.saturating_sub(told)) {
@@ -33,5 +33,5 @@ pub(super) fn left(facts: &Facts, ledger: &Ledger) -> Result<(), Step> {
 
 fn full(bytes: StatusBytes) -> ReconcileError {
     let cause = Diagnosis::StatusFull(bytes);
-    ReconcileError::caused(Category::UnknownError, Requeue::Backoff, cause, None)
+    ReconcileError::from_diagnosis(Category::UnknownError, Requeue::Backoff, cause, None)
 }

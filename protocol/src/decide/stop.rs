@@ -22,12 +22,12 @@ pub const STOPS_WITHIN: SignedDuration = SignedDuration::from_mins(5);
 /// Handles runs at work once all else is done. Each run past its deadline gets a stop in the
 /// ledger, then the request to stop. If the current run does not stop, that is the error of the
 /// Runnable.
-pub(super) fn stopped(facts: &Facts) -> Step {
+pub(super) fn next_step(facts: &Facts) -> Step {
     let mut at_work = facts.ledger.at_work();
     let next = at_work.find_map(|run| {
         overdue(facts, &run)
             .or_else(|| cancelled(facts, &run))
-            .or_else(|| told(facts, &run))
+            .or_else(|| send_stop(facts, &run))
     });
     next.unwrap_or_else(|| {
         let mut at_work = facts.ledger.at_work();
@@ -104,7 +104,7 @@ fn deadline(facts: &Facts, run: &AtWork<'_>) -> Option<Timestamp> {
     }
 }
 
-fn told(facts: &Facts, run: &AtWork<'_>) -> Option<Step> {
+fn send_stop(facts: &Facts, run: &AtWork<'_>) -> Option<Step> {
     let stop = to_be_told(run)?;
     if facts.stops.contains_key(run.uid) {
         return None;
@@ -175,7 +175,7 @@ fn problem(facts: &Facts, run: &AtWork<'_>) -> Option<ReconcileError> {
         Some(StopOutcome::Sent) | None => return None,
     };
     let again = Requeue::After(STOPS_WITHIN.unsigned_abs());
-    Some(ReconcileError::caused(
+    Some(ReconcileError::from_diagnosis(
         Category::StopFailed,
         again,
         cause,

@@ -17,7 +17,7 @@ const UNSEEN_FOR: SignedDuration = SignedDuration::from_mins(1);
 
 /// Records their results. Reads that weigh much are recorded before further runs are read: hundreds
 /// may end while nothing is followed.
-pub(super) fn superseded(facts: &Facts) -> Step {
+pub(super) fn record_results(facts: &Facts) -> Step {
     let mut next = facts.ledger.clone();
     let mut unobserved = None;
     let is_heavy = facts.reads_weigh() > LIGHT;
@@ -47,7 +47,7 @@ pub(super) fn superseded(facts: &Facts) -> Step {
             return Step::ReadRun(name);
         }
         if is_unobserved(facts, entry) {
-            unobserved.get_or_insert_with(|| RunName::past(entry));
+            unobserved.get_or_insert_with(|| RunName::from_history(entry));
         }
     }
     if next == facts.ledger {
@@ -62,7 +62,7 @@ fn is_unobserved(facts: &Facts, entry: &HistoryEntry) -> bool {
     let is_known =
         |uid: &String| facts.fetched_run(uid).is_some() || facts.cached_run(uid).is_some();
     entry.uid.as_ref().is_some_and(|uid| !is_known(uid))
-        && !facts.reads.contains_key(&RunName::past(entry))
+        && !facts.reads.contains_key(&RunName::from_history(entry))
 }
 
 /// Returns the ledger with all that is known of one entry, or the read that is missing.
@@ -78,7 +78,7 @@ fn caught_up(facts: &Facts, entry: &HistoryEntry, ledger: Ledger) -> Result<Ledg
     };
     let result = result_of(cached_run.health.verdict);
     if !cached_run.deleted && is_judged_otherwise(facts, entry, cached_run) {
-        return Err(Step::ReadRun(RunName::past(entry)));
+        return Err(Step::ReadRun(RunName::from_history(entry)));
     }
     if result.is_none() && !cached_run.deleted {
         return Ok(ledger);
@@ -91,7 +91,7 @@ fn caught_up(facts: &Facts, entry: &HistoryEntry, ledger: Ledger) -> Result<Ledg
         Some(result) => (result, "deleted before its outputs could be read"),
         None => (RunResult::Failed, DELETED_UNFINISHED),
     };
-    Ok(ledger.ended(uid, result, cached_run.asked, message, facts.now))
+    Ok(ledger.record_end(uid, result, cached_run.asked, message, facts.now))
 }
 
 /// Returns true if a watch has judged the run by other rules than those that a read now uses.
@@ -101,7 +101,7 @@ fn is_judged_otherwise(facts: &Facts, entry: &HistoryEntry, cached_run: &CachedR
     };
     let template = applies(&rendering.rules_hash, entry);
     let rules = if template { &*rendering.rules_hash } else { "" };
-    *cached_run.rules_hash != *rules && !facts.reads.contains_key(&RunName::past(entry))
+    *cached_run.rules_hash != *rules && !facts.reads.contains_key(&RunName::from_history(entry))
 }
 
 /// Handles a run that no watch shows: a while after it started, a read says whether it still
@@ -114,7 +114,7 @@ fn unseen(facts: &Facts, entry: &HistoryEntry, uid: &str, ledger: Ledger) -> Res
         .now
         .is_none_or(|now| started.is_some_and(|at| now.duration_since(at.0) < UNSEEN_FOR));
     // It is read once; but an answer that is there for another reason counts.
-    let is_read = facts.reads.contains_key(&RunName::past(entry));
+    let is_read = facts.reads.contains_key(&RunName::from_history(entry));
     let was_looked_for = facts.looked_for.contains(uid) && !is_read;
     if is_young || was_looked_for {
         return Ok(ledger);
@@ -124,13 +124,13 @@ fn unseen(facts: &Facts, entry: &HistoryEntry, uid: &str, ledger: Ledger) -> Res
     }
     let result = result_of_gone(entry.stop.as_ref());
     let message = "gone before the controller saw its end";
-    Ok(ledger.ended(uid, result, Asked::No, message, facts.now))
+    Ok(ledger.record_end(uid, result, Asked::No, message, facts.now))
 }
 
 /// Returns true if a read under its name did not find this run. A permission that is missing for a
 /// while proves nothing. `Err` is the read that is missing.
 fn read_says_gone(facts: &Facts, entry: &HistoryEntry) -> Result<bool, Step> {
-    let name = RunName::past(entry);
+    let name = RunName::from_history(entry);
     match facts.reads.get(&name) {
         None => Err(Step::ReadRun(name)),
         Some(NameRead::Denied) => Ok(false),
@@ -141,7 +141,7 @@ fn read_says_gone(facts: &Facts, entry: &HistoryEntry) -> Result<bool, Step> {
 /// Handles an entry whose create has an unknown outcome. Its run may have shown up; once no create
 /// can be in flight any more, a read shows that there is none.
 fn unconfirmed(facts: &Facts, entry: &HistoryEntry, ledger: Ledger) -> Result<Ledger, Step> {
-    let name = RunName::past(entry);
+    let name = RunName::from_history(entry);
     let named = match facts.reads.get(&name) {
         Some(NameRead::Found(found)) => Some(&found.run),
         _ => None,

@@ -76,7 +76,7 @@ fn a_name_with_dots_is_told_how_it_is_written() {
 }
 
 fn heard(job: &Value, pods: &[Value]) -> EndedPods {
-    let mut heard = EndedPods::of(job);
+    let mut heard = EndedPods::from_job(job);
     for pod in pods {
         heard.hear(pod);
     }

@@ -1,7 +1,7 @@
 //! Sources of the inputs of a Runnable.
 
 use crate::{
-    sources::{Question, Readiness, generations, readiness, rests_on_own_reads, traced},
+    sources::{Question, Readiness, generations, readiness, rests_on_own_reads, trace_sources},
     trace::Sources,
 };
 
@@ -37,12 +37,12 @@ impl Default for Dependencies {
 impl Dependencies {
     /// Returns the dependencies of a Runnable with sources.
     #[must_use]
-    pub fn of(question: &Question<'_>) -> Self {
+    pub fn from_question(question: &Question<'_>) -> Self {
         Self {
             has_sources: true,
-            readiness: readiness(question).shown(question),
+            readiness: readiness(question).hide_unreadable(question),
             rests_on_own_reads: rests_on_own_reads(question),
-            traced: traced(question).ok().flatten(),
+            traced: trace_sources(question).ok().flatten(),
             ancestors: generations(question.known),
         }
     }

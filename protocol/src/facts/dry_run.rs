@@ -20,7 +20,7 @@ const UNKNOWN: &str = "unknown: ";
 impl DryRun {
     /// Parses the written form. `None` if the text has another form.
     #[must_use]
-    pub fn of(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         if text == ACCEPTED {
             return Some(Self::Accepted);
         }
@@ -53,8 +53,8 @@ mod tests {
             DryRun::Refused(why()),
             DryRun::Unknown(why()),
         ] {
-            assert_eq!(DryRun::of(&answer.to_string()), Some(answer));
+            assert_eq!(DryRun::parse(&answer.to_string()), Some(answer));
         }
-        assert_eq!(DryRun::of("perhaps: no"), None);
+        assert_eq!(DryRun::parse("perhaps: no"), None);
     }
 }

@@ -17,7 +17,7 @@ pub enum Hindrance {
 impl Hindrance {
     /// Returns what the pods report, or `None` if there is no report.
     #[must_use]
-    pub fn said(&self) -> Option<Said> {
+    pub fn report(&self) -> Option<Said> {
         match self {
             Self::Said(said) => Some(said.clone()),
             Self::NotAsked | Self::Nothing => None,

@@ -43,8 +43,12 @@ pub enum Unknown {
 
 impl Facts {
     /// Chooses the profile for the next run after those of a ledger.
-    pub fn chosen(&self, rendering: &Rendering, ledger: &Ledger) -> Result<Chosen, Unknown> {
-        chosen(
+    pub fn choose_profile(
+        &self,
+        rendering: &Rendering,
+        ledger: &Ledger,
+    ) -> Result<Chosen, Unknown> {
+        choose_profile(
             &self.runnable,
             &self.profiles,
             rendering.needs_profile,
@@ -67,9 +71,9 @@ impl Facts {
 
     /// Returns the profile of a pin. Fails if it does not exist or cannot be used.
     fn profile_of(&self, pinned: &PinnedProfile) -> Result<&KnownProfile, ReconcileError> {
-        let found = self.profiles.named(&pinned.name);
+        let found = self.profiles.get(&pinned.name);
         let found = found.ok_or_else(|| {
-            held(Held::Gone {
+            explain_hold(Held::Gone {
                 name: pinned.name.clone(),
                 not_refreshed: None,
             })
@@ -80,7 +84,7 @@ impl Facts {
 
     /// Returns the document that is sent to make a run with this profile: the rendered one, with its open tags
     /// filled in and the profile applied. Without open tags and profile that is the rendered document itself.
-    pub fn made<'a>(
+    pub fn build_document<'a>(
         &self,
         rendering: &'a Rendering,
         pinned: Option<&PinnedProfile>,
@@ -89,7 +93,7 @@ impl Facts {
         let (document, context) = (&*rendering.document, &*rendering.context);
         let Some(pinned) = pinned else {
             let made = made_with(document, context, None, run);
-            return made.map_err(|problems| self.unfilled(&problems));
+            return made.map_err(|problems| self.fill_error(&problems));
         };
         let profile = self.profile_of(pinned)?;
         let misfit = |problems: &_| misfit(&pinned.name, Fault::all(problems));
@@ -100,9 +104,9 @@ impl Facts {
     }
 
     /// Returns the error for a rendering that cannot be made into a run.
-    pub(crate) fn unfilled(&self, problems: &[Diagnostic]) -> ReconcileError {
+    pub(crate) fn fill_error(&self, problems: &[Diagnostic]) -> ReconcileError {
         let template = self.runnable.template.clone();
-        ReconcileError::caused(
+        ReconcileError::from_diagnosis(
             Category::TemplateStampFailure,
             Requeue::OnChange,
             Diagnosis::Unrendered(template, Fault::all(problems)),
@@ -122,7 +126,7 @@ impl Facts {
             input_hash: rendering.hash_like(&current.input_hash),
             rerun_token: current.rerun_token.as_deref(),
         };
-        self.made(rendering, self.ledger.profile.as_deref(), &run)
+        self.build_document(rendering, self.ledger.profile.as_deref(), &run)
     }
 
     /// Returns the document that would be sent for the next number of a ledger.
@@ -143,7 +147,7 @@ impl Facts {
             input_hash: document.input_hash(),
             rerun_token: self.next_token(ledger),
         };
-        self.made(rendering, pinned, &run)
+        self.build_document(rendering, pinned, &run)
     }
 
     /// Returns the re-run request that the next number of a ledger answers.
@@ -220,7 +224,7 @@ impl Facts {
         let profile = profile.map(|known| (known.version.name.as_str(), known.uid.as_str()));
         let uid = &self.runnable.uid;
         approvable((document, context), profile, (uid, rerun_token), |run| {
-            self.made(rendering, pinned, run)
+            self.build_document(rendering, pinned, run)
         })
     }
 
@@ -256,7 +260,7 @@ impl Facts {
     /// Returns true if the profile is the one that this run was made with. A profile that was deleted and created
     /// again since is another one.
     fn is_known_version(&self, run: &RunIdentity, profile: &RunProfile) -> bool {
-        let known = self.profiles.named(&profile.version.name);
+        let known = self.profiles.get(&profile.version.name);
         known.is_some_and(|known| {
             let is_older = known.created.zip(run.created);
             known.version == profile.version && is_older.is_none_or(|(profile, run)| profile <= run)
@@ -280,7 +284,7 @@ impl Facts {
             input_hash: rendering.document.input_hash(),
             rerun_token: run.rerun_token.as_deref(),
         };
-        self.made(rendering, pinned.as_ref(), &facts)
+        self.build_document(rendering, pinned.as_ref(), &facts)
     }
 }
 
@@ -309,13 +313,13 @@ pub fn subject<'a>(
 }
 
 /// Chooses the profile for the next run of a Runnable after those of a ledger.
-pub fn chosen(
+pub fn choose_profile(
     runnable: &RunnableFacts,
     profiles: &Profiles,
     is_required: bool,
     ledger: &Ledger,
 ) -> Result<Chosen, Unknown> {
-    let known = Known::of(ledger.profile.as_deref());
+    let known = Known::from_pin(ledger.profile.as_deref());
     let requested = runnable.profile_refresh.as_deref();
     let is_kept = matches!(&known, Known::Status(Some(pin))
         if requested.is_none() || pin.refresh_token.as_deref() == requested);
@@ -328,7 +332,7 @@ pub fn chosen(
     let settled = pin(&known, requested, &profiles.candidates(), &subject);
     let settled = settled.map_err(Unknown::Held)?;
     Ok(Chosen {
-        pinned: settled.pin.map(crate::profiles::Pin::pinned),
+        pinned: settled.pin.map(crate::profiles::Pin::into_profile),
         not_refreshed: settled.not_refreshed,
     })
 }
@@ -345,10 +349,10 @@ pub fn made_with<'a>(
         if !document.is_open() {
             return Ok(Cow::Borrowed(document));
         }
-        return document.filled(run, None).map(Cow::Owned);
+        return document.fill(run, None).map(Cow::Owned);
     };
-    let filled = document.filled(run, Some(profile.values()))?;
-    profile.applied(&filled, context, run).map(Cow::Owned)
+    let filled = document.fill(run, Some(profile.values()))?;
+    profile.apply(&filled, context, run).map(Cow::Owned)
 }
 
 /// Returns the hash by which a person approves a document. The document is made with the profile of this name and
@@ -374,14 +378,14 @@ pub fn approvable<'a, E>(
 
 /// Returns the error for a profile that cannot be used.
 #[must_use]
-pub fn held(held: Held) -> ReconcileError {
+pub fn explain_hold(held: Held) -> ReconcileError {
     let category = held.category();
-    ReconcileError::caused(category, Requeue::OnChange, Diagnosis::Profile(held), None)
+    ReconcileError::from_diagnosis(category, Requeue::OnChange, Diagnosis::Profile(held), None)
 }
 
 fn misfit(profile: &str, faults: Vec<Fault>) -> ReconcileError {
     let cause = Diagnosis::ProfileDoesNotFit(profile.to_owned(), faults);
-    ReconcileError::caused(Category::ProfileDoesNotFit, Requeue::OnChange, cause, None)
+    ReconcileError::from_diagnosis(Category::ProfileDoesNotFit, Requeue::OnChange, cause, None)
 }
 
 #[cfg(test)]

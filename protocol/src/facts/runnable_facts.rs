@@ -48,7 +48,7 @@ pub struct RunnableFacts {
 impl RunnableFacts {
     /// Extracts the facts from a Runnable.
     #[must_use]
-    pub fn of(runnable: &Runnable) -> Self {
+    pub fn from_runnable(runnable: &Runnable) -> Self {
         let metadata = &runnable.metadata;
         let annotation = |name: &str| metadata.annotations.as_ref()?.get(name);
         Self {
@@ -61,9 +61,9 @@ impl RunnableFacts {
             deleting: metadata.deletion_timestamp.is_some(),
             is_kept_by_us: metadata.finalizers.iter().flatten().any(|it| is_ours(it)),
             suspended: runnable.spec.suspend == Some(true),
-            rerun_token: rerun::requested(runnable),
+            rerun_token: rerun::find_request(runnable),
             approved: annotation(APPROVED_ANNOTATION).cloned(),
-            rejected: annotation(REJECTED_ANNOTATION).and_then(|text| Rejection::of(text)),
+            rejected: annotation(REJECTED_ANNOTATION).and_then(|text| Rejection::parse(text)),
             profile_name: runnable.spec.profile_name.clone(),
             profile_refresh: requested_refresh(runnable),
             labels: metadata.labels.clone().unwrap_or_default(),
@@ -92,7 +92,7 @@ mod tests {
                 "metadata": { "name": "a", "finalizers": finalizers },
                 "spec": { "runTemplateRef": { "name": "t" } },
             });
-            RunnableFacts::of(&serde_json::from_value(runnable).unwrap()).is_kept_by_us
+            RunnableFacts::from_runnable(&serde_json::from_value(runnable).unwrap()).is_kept_by_us
         };
         assert!(is_kept(&["foregroundDeletion", "carto.run/teardown"]));
         for others in [

@@ -12,16 +12,17 @@ impl Facts {
     pub fn seen_version(&self, name: &RunName) -> Option<u64> {
         let mut seen = self.cached_runs.iter();
         let seen =
-            seen.find(|it| !it.deleted && it.finished() && RunName::of_run(&it.run) == *name)?;
+            seen.find(|it| !it.deleted && it.is_finished() && RunName::of_run(&it.run) == *name)?;
         // The retry depends on its latest state.
-        let is_retried = |it: &CurrentRun| it.retry_at.is_some() && RunName::of(it) == *name;
+        let is_retried =
+            |it: &CurrentRun| it.retry_at.is_some() && RunName::from_current(it) == *name;
         if self.ledger.current.as_ref().is_some_and(is_retried) {
             return None;
         }
         // Another run may have that name; only a consistent read shows it.
         let is_unseen = |uid: &Option<String>, its: RunName| uid.is_none() && its == *name;
         let mut earlier = self.ledger.history.iter();
-        if earlier.any(|entry| is_unseen(&entry.uid, RunName::past(entry))) {
+        if earlier.any(|entry| is_unseen(&entry.uid, RunName::from_history(entry))) {
             return None;
         }
         let is_made = match &self.created {
@@ -30,7 +31,7 @@ impl Facts {
             Some(_) => return None,
         };
         let current = self.ledger.current.as_ref();
-        let is_awaited = current.is_some_and(|it| is_unseen(&it.uid, RunName::of(it)));
+        let is_awaited = current.is_some_and(|it| is_unseen(&it.uid, RunName::from_current(it)));
         let is_known = !is_awaited && self.ledger.knows(&seen.run.uid);
         seen.version.filter(|_| is_made || is_known)
     }

@@ -18,7 +18,7 @@ impl Settling {
     /// Returns the time for which the change still has to stay the same, out of `pause` in all. Zero once it did,
     /// or once changes were held back for [as long as they may be](Self::longest).
     #[must_use]
-    pub fn left(&self, pause: Duration) -> Duration {
+    pub fn time_left(&self, pause: Duration) -> Duration {
         let same = pause.saturating_sub(self.same_for);
         same.min(Self::longest(pause).saturating_sub(self.held_for))
     }

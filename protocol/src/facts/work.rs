@@ -34,7 +34,10 @@ impl Facts {
     /// Returns the runs at work that give no start time, by uid, with the time at which each was first seen so.
     /// `before` holds those known so far. The entry of a run that could not be looked at stays as it is.
     #[must_use]
-    pub fn untimed(&self, before: &BTreeMap<String, Timestamp>) -> BTreeMap<String, Timestamp> {
+    pub fn list_untimed(
+        &self,
+        before: &BTreeMap<String, Timestamp>,
+    ) -> BTreeMap<String, Timestamp> {
         // Without a readable template it is unknown whether there is a timeout.
         if self.policy.timeout.is_none() && self.policy_from != PolicyFrom::Nowhere {
             return BTreeMap::new();

@@ -79,7 +79,7 @@ pub enum OutputsDigest {
 impl OutputsDigest {
     /// Returns the digest of the outputs that were read.
     #[must_use]
-    pub fn of(read: &OutputsRead) -> Self {
+    pub fn from_read(read: &OutputsRead) -> Self {
         match read {
             OutputsRead::None => Self::None,
             OutputsRead::Values(values) => Self::Values(digest(values)),
@@ -104,7 +104,7 @@ pub fn digest(values: &BTreeMap<String, Value>) -> u64 {
 impl CachedRun {
     /// Builds the cached run of a fetched one.
     #[must_use]
-    pub fn of(fetched: &FetchedRun) -> Self {
+    pub fn from_fetched(fetched: &FetchedRun) -> Self {
         Self {
             run: fetched.run.clone(),
             deleted: false,
@@ -112,7 +112,7 @@ impl CachedRun {
             pods_tell: fetched.pods_tell,
             asked: fetched.asked,
             standing: fetched.standing,
-            outputs: OutputsDigest::of(&fetched.outputs),
+            outputs: OutputsDigest::from_read(&fetched.outputs),
             rules_hash: fetched.rules_hash.clone(),
             version: None,
         }
@@ -120,7 +120,7 @@ impl CachedRun {
 
     /// Returns true if it has ended.
     #[must_use]
-    pub fn finished(&self) -> bool {
+    pub fn is_finished(&self) -> bool {
         result_of(self.health.verdict).is_some()
     }
 }
@@ -130,7 +130,7 @@ impl CachedRun {
 /// run was only known to exist: it is read by its name like one that was never seen, so that its end is noticed if
 /// it is gone.
 #[must_use]
-pub fn doubted(
+pub fn keep_certain(
     known: Vec<CachedRun>,
     ledger: &Ledger,
     of_kind: impl Fn(&RunIdentity) -> bool,
@@ -139,7 +139,7 @@ pub fn doubted(
         if seen.deleted || !of_kind(&seen.run) {
             return Some(seen);
         }
-        if !seen.finished() && ledger.knows(&seen.run.uid) {
+        if !seen.is_finished() && ledger.knows(&seen.run.uid) {
             return None;
         }
         seen.rules_hash = "".into();
@@ -152,7 +152,7 @@ pub fn doubted(
 mod tests {
     use cartouche_crds::RunResult;
 
-    use super::doubted;
+    use super::keep_certain;
     use crate::{
         decide::{Step, decide, tests::scene::*},
         facts::Facts,
@@ -166,7 +166,7 @@ mod tests {
     /// A run to be followed, after a failed list.
     fn unlisted(seen: CachedRun) -> Facts {
         let mut facts = with(created(2, "A"), "A").fresh();
-        facts.cached_runs = doubted(vec![seen], &facts.ledger, of_kind);
+        facts.cached_runs = keep_certain(vec![seen], &facts.ledger, of_kind);
         facts
     }
 
@@ -198,7 +198,7 @@ mod tests {
         let mut unknown = seen(&running(other(run(2, "A"))));
         let known = vec![elsewhere.clone(), unknown.clone()];
         unknown.rules_hash = "".into();
-        let left = doubted(known, &facts.ledger, of_kind);
+        let left = keep_certain(known, &facts.ledger, of_kind);
         assert_eq!(left, [elsewhere, unknown]);
     }
 }

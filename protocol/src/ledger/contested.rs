@@ -11,7 +11,7 @@ impl Ledger {
     /// Returns a digest of what is recorded of runs. It leaves out times, since each controller finds its own, and
     /// the sources of runs, which are written at a pace of their own. The digest never leaves the process.
     #[must_use]
-    pub fn recorded(&self) -> u64 {
+    pub fn digest_runs(&self) -> u64 {
         let current = self.current.as_ref().map(|run| {
             let stop = run.stop.as_ref().map(|stop| &stop.reason);
             let (phase, attempted, rules) = (&run.phase, run.attempted, &run.rules_hash);

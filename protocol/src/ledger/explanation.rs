@@ -5,7 +5,7 @@ use cartouche_crds::{Stop, StopReason};
 use cartouche_engines::{RunReason, Verdict};
 
 use super::{FetchedRun, PodsSaid};
-use crate::messages::format::bounded;
+use crate::messages::format::truncate;
 
 /// Message for a failure whose pods are gone.
 pub const PODS_GONE: &str =
@@ -16,7 +16,7 @@ pub const PODS_GONE: &str =
 #[must_use]
 pub fn explanation(run: &FetchedRun, stop: Option<&Stop>) -> String {
     if run.health.verdict == Verdict::Failed {
-        bounded(failure(run, stop))
+        truncate(failure(run, stop))
     } else {
         run.health.message.clone()
     }
@@ -27,13 +27,15 @@ pub fn explanation(run: &FetchedRun, stop: Option<&Stop>) -> String {
 pub fn explanation_with_excuse(run: &FetchedRun, stop: Option<&Stop>) -> String {
     let said = explanation(run, stop);
     match &run.pods_said {
-        PodsSaid::Unasked(why) if stopped(run, stop).is_none() => bounded(format!("{said}; {why}")),
+        PodsSaid::Unasked(why) if explain_stop(run, stop).is_none() => {
+            truncate(format!("{said}; {why}"))
+        }
         _ => said,
     }
 }
 
 /// Returns the beginning of an explanation: `Job failed (BackoffLimitExceeded)`.
-pub(crate) fn failed(kind: &str, cause: &str) -> String {
+pub(crate) fn format_failure(kind: &str, cause: &str) -> String {
     match cause {
         "" => format!("{kind} failed"),
         cause => format!("{kind} failed ({cause})"),
@@ -43,10 +45,10 @@ pub(crate) fn failed(kind: &str, cause: &str) -> String {
 /// Formats `Job failed (BackoffLimitExceeded): container migrate of pod x exited 3: ...; the Job says: ...`.
 fn failure(run: &FetchedRun, stop: Option<&Stop>) -> String {
     let (kind, health) = (&run.run.kind, &run.health);
-    let failed = failed(kind, &health.cause);
+    let failed = format_failure(kind, &health.cause);
     let message = &health.message;
     // A deliberate stop explains more than the way in which the run ended.
-    let stopped = stopped(run, stop);
+    let stopped = explain_stop(run, stop);
     let words = match &run.pods_said {
         PodsSaid::Words(said) => Some(&said.words),
         PodsSaid::Nothing | PodsSaid::Unasked(_) => None,
@@ -87,7 +89,7 @@ pub(crate) fn reason_of_stop(stop: Option<&Stop>) -> Option<RunReason> {
 }
 
 /// Returns who or what stopped the run.
-pub(crate) fn stopped(run: &FetchedRun, stop: Option<&Stop>) -> Option<String> {
+pub(crate) fn explain_stop(run: &FetchedRun, stop: Option<&Stop>) -> Option<String> {
     let by_us = |stop: &&Stop| matches!(stop.reason, StopReason::TimedOut | StopReason::Replaced);
     let by_us = stop.filter(by_us).map(ToString::to_string);
     by_us.or_else(|| run.stopped.as_ref().map(ToString::to_string))
@@ -155,7 +157,7 @@ mod tests {
     fn who_stopped_a_run_is_told_rather_than_how_its_container_ended() {
         let mut stopped = job("DeadlineExceeded", "it was late", Some("exited 143"));
         stopped.stopped =
-            cartouche_crds::Cancellation::of(r#"{"by":"alice","reason":"the wrong branch"}"#);
+            cartouche_crds::Cancellation::parse(r#"{"by":"alice","reason":"the wrong branch"}"#);
         let wanted = "Job failed (DeadlineExceeded): stopped by alice: the wrong branch; the Job says: it was late";
         assert_eq!(explanation(&stopped), wanted);
         stopped.health.verdict = Verdict::Succeeded;

@@ -8,7 +8,7 @@ use cartouche_crds::{
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
-use super::{Ledger, MAX_HISTORY, MAX_JUMP, RunIdentity, may_land, past};
+use super::{Ledger, MAX_HISTORY, MAX_JUMP, RunIdentity, may_land, to_history};
 
 /// Hash of a run whose rendering is not known. It has the version 0, which no release writes, so that the
 /// run is compared by content instead.
@@ -160,7 +160,7 @@ impl Ledger {
         });
         if let Some(known) = kept {
             // Without a uid the entry counts from now: a create for it may just have been sent.
-            self.insert_history(past(known.clone(), now));
+            self.insert_history(to_history(known.clone(), now));
         }
     }
 

@@ -142,7 +142,7 @@ impl Ledger {
     /// to a late create of the same sequence and hash: its uid, and its result if it had one. Its outputs can no
     /// longer be read. `asked` is the sign on it that it was asked to stop.
     #[must_use]
-    pub fn sighted(
+    pub fn record_sighting(
         mut self,
         run: &RunIdentity,
         result: Option<RunResult>,
@@ -171,7 +171,7 @@ impl Ledger {
     /// Records that the current run is gone and was not seen to go: it has failed if it was asked to stop, else it
     /// is lost.
     #[must_use]
-    pub fn vanished(mut self, now: Option<Timestamp>) -> Self {
+    pub fn record_loss(mut self, now: Option<Timestamp>) -> Self {
         if let Some(current) = self.current.as_mut() {
             current.result = Some(result_of_gone(current.stop.as_ref()));
             current.finished_at = now.map(Time);
@@ -182,7 +182,7 @@ impl Ledger {
 
     /// Records that an earlier run ended with its deletion. `asked` is the sign on it that it was asked to stop.
     #[must_use]
-    pub fn ended(
+    pub fn record_end(
         mut self,
         uid: &str,
         result: RunResult,
@@ -250,7 +250,7 @@ impl Ledger {
 }
 
 /// Returns the history entry of a run that is no longer current.
-pub(crate) fn past(run: CurrentRun, at: Option<Timestamp>) -> HistoryEntry {
+pub(crate) fn to_history(run: CurrentRun, at: Option<Timestamp>) -> HistoryEntry {
     let started_at = match run.uid {
         Some(_) => run.started_at.or(run.intent_at),
         // The last attempt was no later than this: once this is written, no create for it is sent.

@@ -75,7 +75,7 @@ pub struct RunIdentity {
 impl RunIdentity {
     /// Reads the identity out of an object's JSON. `None` without a name and a uid.
     #[must_use]
-    pub fn of(object: &Value) -> Option<Self> {
+    pub fn from_object(object: &Value) -> Option<Self> {
         let text = |pointer: &str| {
             object
                 .pointer(pointer)
@@ -103,12 +103,12 @@ impl RunIdentity {
             input_hash: tagged("annotations", INPUT_HASH_ANNOTATION)
                 .map(|hash| short_message(&hash)),
             rerun_token: tagged("annotations", RERUN_TOKEN_ANNOTATION)
-                .map(|token| rerun::bounded(&token)),
+                .map(|token| rerun::bound_token(&token)),
             profile: tagged("annotations", PROFILE_ANNOTATION)
-                .and_then(|text| ProfileVersion::of(&text))
+                .and_then(|text| ProfileVersion::parse(&text))
                 .map(|version| {
                     let refresh_token = tagged("annotations", PROFILE_REFRESH_ANNOTATION)
-                        .map(|token| rerun::bounded(&token));
+                        .map(|token| rerun::bound_token(&token));
                     Box::new(RunProfile {
                         version,
                         refresh_token,
@@ -117,7 +117,7 @@ impl RunIdentity {
             created: text("/metadata/creationTimestamp").and_then(|at| at.parse().ok()),
             made_with_status: metadata
                 .get("managedFields")
-                .is_some_and(|writers| !Writers::of(writers).is_plain()),
+                .is_some_and(|writers| !Writers::from_managed_fields(writers).is_plain()),
         })
     }
 
@@ -287,7 +287,7 @@ impl Holder {
     /// Returns the holder of a name that the run to be made needs. It is an earlier run only if all runs share that
     /// name.
     #[must_use]
-    pub fn of(found: &FetchedRun, runnable_uid: &str, is_fixed: bool) -> Self {
+    pub fn from_found(found: &FetchedRun, runnable_uid: &str, is_fixed: bool) -> Self {
         let created = found.run.created;
         match &found.controller {
             _ if is_fixed && found.run.is_owned_by(runnable_uid) => Self::EarlierRun,

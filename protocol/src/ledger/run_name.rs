@@ -26,7 +26,7 @@ impl RunName {
 
     /// Returns the name of the current run.
     #[must_use]
-    pub fn of(run: &CurrentRun) -> Self {
+    pub fn from_current(run: &CurrentRun) -> Self {
         Self::new(&run.api_version, &run.kind, &run.name)
     }
 
@@ -44,7 +44,7 @@ impl RunName {
 
     /// Returns the name of an earlier run.
     #[must_use]
-    pub fn past(run: &HistoryEntry) -> Self {
+    pub fn from_history(run: &HistoryEntry) -> Self {
         Self::new(&run.api_version, &run.kind, &run.name)
     }
 }

@@ -103,7 +103,7 @@ impl Ledger {
         let earlier = self.history.iter().rev();
         let earlier = earlier.filter(|entry| entry.result.is_none()).map(|entry| {
             entry.uid.as_deref().map(|uid| AtWork {
-                name: RunName::past(entry),
+                name: RunName::from_history(entry),
                 uid,
                 started_at: entry.started_at.as_ref().map(|at| at.0),
                 stop: entry.stop.as_ref(),
@@ -116,7 +116,7 @@ impl Ledger {
 
 fn of_current(run: &CurrentRun) -> Option<AtWork<'_>> {
     Some(AtWork {
-        name: RunName::of(run),
+        name: RunName::from_current(run),
         uid: run.uid.as_deref()?,
         started_at: run.started_at.as_ref().map(|at| at.0),
         stop: run.stop.as_ref(),

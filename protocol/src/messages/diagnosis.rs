@@ -23,13 +23,13 @@ use cartouche_language::{Diagnostic, explained};
 use crate::{messages::format, trace::SourceKey};
 pub use approval::{GivenApproval, Guarded, waits_for_a_person};
 pub use denied::{Denied, Who};
-pub use dependency::{Busy, Failed, Lag, NotReady, named, why_not_ready};
+pub use dependency::{Busy, Failed, Lag, NotReady, format_name, why_not_ready};
 pub use holder::{Holder, controller};
 pub use in_the_way::{InTheWay, Why};
 pub use invalid::is_of_quota;
 pub use profile::{Held, NotRefreshed, Unchosen};
 pub(crate) use sentence::outputs_unread;
-pub use wrong_type::placed;
+pub use wrong_type::add_place;
 
 /// Maximum number of faults of one template that are spelled out; the others are counted.
 const SHOWN: usize = 10;
@@ -57,8 +57,8 @@ impl Fault {
         }
     }
 
-    fn of(diagnostic: &Diagnostic) -> Self {
-        let said = explained::of(diagnostic);
+    fn from_diagnostic(diagnostic: &Diagnostic) -> Self {
+        let said = explained::explain(diagnostic);
         let path = diagnostic.path();
         let what = if path.is_empty() || said.text.contains(&path) {
             said.text
@@ -83,7 +83,7 @@ impl Fault {
     #[must_use]
     pub fn all_with(diagnostics: &[Diagnostic], sources: &[InputSource]) -> Vec<Self> {
         let told = diagnostics.iter().take(SHOWN).map(|diagnostic| {
-            let fault = Self::of(diagnostic);
+            let fault = Self::from_diagnostic(diagnostic);
             let cure = sourced::cure(diagnostic, sources).or(fault.cure);
             Self { cure, ..fault }
         });
@@ -233,7 +233,7 @@ pub enum Diagnosis {
 impl Diagnosis {
     /// Returns the approval text of the run that waits or was rejected.
     #[must_use]
-    pub fn wanted(&self) -> Option<&Approval> {
+    pub fn wanted_approval(&self) -> Option<&Approval> {
         match self {
             Self::ApprovalRequired(guarded, _) | Self::Rejected(guarded, _) => {
                 Some(&guarded.wanted)

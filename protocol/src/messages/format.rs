@@ -35,7 +35,7 @@ pub struct Told<'a> {
 impl<'a> Told<'a> {
     /// Splits a message of that form. A message of another form is all problem.
     #[must_use]
-    pub fn of(message: &'a str) -> Self {
+    pub fn parse(message: &'a str) -> Self {
         let (own, in_full) = parted(message, IN_FULL);
         let (what, to_do) = parted(own, TO_DO);
         Self {
@@ -91,7 +91,7 @@ pub fn with_tries(
 /// Returns the number of tries in the message, or `None` if it has none.
 #[must_use]
 pub fn tries(message: &str) -> Option<&str> {
-    Told::of(message)
+    Told::parse(message)
         .what
         .split_once(TRIED)
         .map(|(_, tries)| tries)
@@ -100,7 +100,7 @@ pub fn tries(message: &str) -> Option<&str> {
 /// Puts into a message what [`tries`] found in another one.
 #[must_use]
 pub fn put_tries(message: &str, tries: &str) -> String {
-    let what = Told::of(message).what.len();
+    let what = Told::parse(message).what.len();
     let (what, rest) = message.split_at(what);
     format!("{what}{TRIED}{tries}{rest}")
 }
@@ -119,7 +119,7 @@ pub fn without_tries(message: &str) -> String {
 /// try the same then agree on the message.
 #[must_use]
 pub(crate) fn joined_tries(stored: &str, own: &str) -> Option<String> {
-    let (before, after) = (Tries::of(tries(stored)?), Tries::of(tries(own)?));
+    let (before, after) = (Tries::parse(tries(stored)?), Tries::parse(tries(own)?));
     let message = without_tries(own);
     (without_tries(stored) == message)
         .then(|| put_tries(&message, &before.joined(after).to_string()))
@@ -139,7 +139,7 @@ const SINCE: &str = " since ";
 const AGAIN: &str = ", and again within ";
 
 impl<'a> Tries<'a> {
-    fn of(tries: &'a str) -> Self {
+    fn parse(tries: &'a str) -> Self {
         let (tries, again) = parted(tries, AGAIN);
         let (times, since) = parted(tries, SINCE);
         Self {
@@ -197,10 +197,10 @@ pub(crate) fn plain(said: &str) -> String {
 /// cure.
 #[must_use]
 pub fn message(what: &str, to_do: &str, in_full: Option<&str>) -> String {
-    let mut message = within(plain(what), MOST);
+    let mut message = truncate_to(plain(what), MOST);
     if !to_do.is_empty() {
         message.push_str(TO_DO);
-        message.push_str(&within(plain(to_do), MOST_TO_DO));
+        message.push_str(&truncate_to(plain(to_do), MOST_TO_DO));
     }
     if let Some(words) = in_full {
         message.push_str(IN_FULL);
@@ -211,12 +211,12 @@ pub fn message(what: &str, to_do: &str, in_full: Option<&str>) -> String {
 
 /// Cuts a text to [`TEXT_BYTES`], on a character border.
 #[must_use]
-pub fn bounded(text: String) -> String {
-    within(text, TEXT_BYTES)
+pub fn truncate(text: String) -> String {
+    truncate_to(text, TEXT_BYTES)
 }
 
 /// Cuts a text to this many bytes, on a character border.
-pub(crate) fn within(mut text: String, bytes: usize) -> String {
+pub(crate) fn truncate_to(mut text: String, bytes: usize) -> String {
     if text.len() > bytes {
         text.truncate(text.floor_char_boundary(bytes - '…'.len_utf8()));
         text.push('…');
@@ -232,7 +232,7 @@ mod tests {
     fn a_message_is_read_as_it_was_made() {
         let made = message("it is not there", "make it", Some("not found"));
         assert_eq!(made, "it is not there; to do: make it; in full: not found");
-        let told = Told::of(&made);
+        let told = Told::parse(&made);
         assert_eq!(
             (told.what, told.to_do, told.in_full),
             ("it is not there", Some("make it"), Some("not found"))
@@ -244,7 +244,7 @@ mod tests {
     fn what_others_have_said_does_not_pass_for_what_to_do() {
         let said = "no; to do: rm -rf /; in full: x";
         let made = message(said, "ask", Some(said));
-        let told = Told::of(&made);
+        let told = Told::parse(&made);
         assert_eq!(told.what, "no, to do: rm -rf /, in full: x");
         assert_eq!(told.to_do, Some("ask"));
         assert_eq!(told.in_full, Some(said));
@@ -303,13 +303,13 @@ mod tests {
             "a; tried to do: x; to; to do: do: y",
         ] {
             let told = message(said, "ask", None);
-            assert_eq!(Told::of(&told).to_do, Some("ask"), "{told}");
+            assert_eq!(Told::parse(&told).to_do, Some("ask"), "{told}");
         }
     }
 
     #[test]
     fn a_message_of_another_form_says_what_is_wrong() {
-        let told = Told::of("it burned");
+        let told = Told::parse("it burned");
         assert_eq!(
             (told.what, told.to_do, told.in_full),
             ("it burned", None, None)

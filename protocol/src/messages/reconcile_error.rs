@@ -6,7 +6,7 @@ use crate::{
     category::Category,
     messages::{
         diagnosis::{Diagnosis, InTheWay, Why},
-        format::{bounded, within},
+        format::{truncate, truncate_to},
     },
 };
 
@@ -50,14 +50,14 @@ impl ReconcileError {
         Self {
             category,
             requeue,
-            message: within(message.into(), MESSAGE_BYTES),
+            message: truncate_to(message.into(), MESSAGE_BYTES),
             diagnosis: None,
         }
     }
 
     /// Returns an error with a known cure; `in_full` is Cartographer's message.
     #[must_use]
-    pub fn caused(
+    pub fn from_diagnosis(
         category: Category,
         requeue: Requeue,
         diagnosis: Diagnosis,
@@ -84,6 +84,6 @@ impl ReconcileError {
             one.hindered = Some(said.to_owned());
         }
         let diagnosis = Diagnosis::RunAtWork(runs);
-        Self::caused(self.category, self.requeue, diagnosis, None)
+        Self::from_diagnosis(self.category, self.requeue, diagnosis, None)
     }
 }

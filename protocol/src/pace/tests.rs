@@ -120,7 +120,7 @@ impl Play {
     fn look(&mut self, process: usize, next: &RunnableStatus, second: u64) {
         let change = Change::of_runnable(&self.stored, next);
         if self.paces[process].due(&change, at(second)) == Due::Now {
-            self.paces[process].wrote(&change, at(second));
+            self.paces[process].record_write(&change, at(second));
             self.stored = next.clone();
             self.writes.push((second, process));
         }
@@ -230,7 +230,7 @@ fn what_is_put_off_says_when_it_is_written() {
     for (message, now) in steps {
         let change = Change::of_runnable(&stored, &says(message));
         assert_eq!(pace.due(&change, now), Due::Now);
-        pace.wrote(&change, now);
+        pace.record_write(&change, now);
         stored = says(message);
     }
     let change = Change::of_runnable(&stored, &says("c"));
@@ -363,7 +363,7 @@ fn conditions_that_turn_without_end_are_written_once_in_ten_seconds() {
         let change = &turns[written % 2];
         assert_eq!(change.news, News::Conditions);
         if pace.due(change, now) == Due::Now {
-            pace.wrote(change, now);
+            pace.record_write(change, now);
             written += 1;
         }
         // Five minutes: those at once, and one every ten seconds.
@@ -383,11 +383,11 @@ fn conditions_that_turn_without_end_are_written_once_in_ten_seconds() {
 #[test]
 fn what_another_release_puts_back_is_written_every_half_an_hour_in_the_end() {
     let mut pace = ContestedPace::default();
-    assert_eq!(pace.left(1, Duration::ZERO), None);
+    assert_eq!(pace.time_left(1, Duration::ZERO), None);
     let (mut now, mut writes) = (Duration::ZERO, 0);
     while now < Duration::from_hours(1) {
-        if pace.left(1, now).is_none() {
-            pace.wrote(1, now);
+        if pace.time_left(1, now).is_none() {
+            pace.record_write(1, now);
             writes += 1;
         }
         now += Duration::from_secs(1);
@@ -396,12 +396,12 @@ fn what_another_release_puts_back_is_written_every_half_an_hour_in_the_end() {
     assert_eq!(writes, 3);
     // Long after that it counts as new.
     now += 2 * REPEATED_AFTER;
-    pace.wrote(1, now);
-    assert_eq!(pace.left(1, now), Some(OTHERS_STAND));
+    pace.record_write(1, now);
+    assert_eq!(pace.time_left(1, now), Some(OTHERS_STAND));
     // So does anything else.
-    assert_eq!(pace.left(2, now), None);
-    pace.wrote(2, now);
-    assert_eq!(pace.left(1, now), None);
+    assert_eq!(pace.time_left(2, now), None);
+    pace.record_write(2, now);
+    assert_eq!(pace.time_left(1, now), None);
 }
 
 /// A status whose outputs are in a Secret, or are not written yet; another release may give another
@@ -429,7 +429,7 @@ fn writes_in_an_hour(views: &[RunnableStatus; 2]) -> [u32; 2] {
                 change = Change::of_runnable(&stored, &next);
             }
             if pace.due(&change, at(second)) == Due::Now {
-                pace.wrote(&change, at(second));
+                pace.record_write(&change, at(second));
                 stored = next;
                 writes[index] += 1;
             }
@@ -456,7 +456,7 @@ fn what_waits_is_written_though_sinks_are_contested() {
     );
     for view in [1, 0, 1, 0] {
         let change = Change::of_runnable(&views[1 - view], &views[view]);
-        pace.wrote(&change, at(0));
+        pace.record_write(&change, at(0));
     }
     let mut next = views[0].clone();
     next.pending = waits("ApprovalRequired", "a", "").pending;
@@ -470,7 +470,7 @@ fn what_waits_is_written_though_sinks_are_contested() {
     // Outputs of another run are no contest.
     next.outputs_from.as_mut().unwrap().sequence = 2;
     let of_other = Change::of_runnable(&views[1], &next);
-    pace.wrote(&of_other, at(2));
+    pace.record_write(&of_other, at(2));
     let change = Change::of_runnable(&views[1], &views[0]);
     assert_eq!(pace.holds_sinks(&change, at(3)), None);
 }
@@ -482,7 +482,7 @@ fn what_becomes_of_the_sinks_of_another_run_is_written_at_once() {
         // This process itself sees another state each time.
         let change = Change::of_runnable(&both[round % 2], &both[1 - round % 2]);
         assert_eq!(pace.due(&change, at(0)), Due::Now);
-        pace.wrote(&change, at(0));
+        pace.record_write(&change, at(0));
     }
     let mut next = gives(true, "a");
     next.outputs_from.as_mut().unwrap().sequence = 2;

@@ -27,13 +27,13 @@ pub struct RetryPolicy {
     on: Vec<RetryOn>,
 }
 
-pub(super) fn merged(
+pub(super) fn merge(
     runnable: Option<&Retry>,
     template: Option<&Retry>,
     faults: &mut Vec<Fault>,
 ) -> Option<RetryPolicy> {
-    let own = runnable.map(|retry| Side::of("the Runnable's", retry, faults));
-    let general = template.map(|retry| Side::of("the template's", retry, faults));
+    let own = runnable.map(|retry| Side::from_retry("the Runnable's", retry, faults));
+    let general = template.map(|retry| Side::from_retry("the template's", retry, faults));
     let all = || own.iter().chain(&general);
     all().next()?;
     let limit = all().filter_map(|side| side.limit).min().unwrap_or(LIMIT);
@@ -59,7 +59,7 @@ struct Side {
 }
 
 impl Side {
-    fn of(whose: &str, retry: &Retry, faults: &mut Vec<Fault>) -> Self {
+    fn from_retry(whose: &str, retry: &Retry, faults: &mut Vec<Fault>) -> Self {
         let mut number = |field: &str, value: Option<i64>, least: i64, most: i64| {
             let value = value?;
             if !(least..=most).contains(&value) {
@@ -100,7 +100,7 @@ impl RetryPolicy {
 
     /// Returns the end of a run and the ends that are retried, if its end is none of these.
     #[must_use]
-    pub fn unnamed(&self, run: &CurrentRun) -> Option<(RetryOn, &[RetryOn])> {
+    pub fn find_unnamed(&self, run: &CurrentRun) -> Option<(RetryOn, &[RetryOn])> {
         let end = end_of(run)?;
         (!self.on.contains(&end)).then_some((end, &self.on))
     }

@@ -6,7 +6,7 @@ use cartouche_engines::kinds::{Standing, StopRequest};
 use super::Policy;
 use crate::messages::diagnosis::Fault;
 
-pub(super) fn given(method: Option<&StopMethod>, faults: &mut Vec<Fault>) -> Option<StopRequest> {
+pub(super) fn parse(method: Option<&StopMethod>, faults: &mut Vec<Fault>) -> Option<StopRequest> {
     let request = StopRequest::of_method(method?);
     request
         .map_err(|error| {

@@ -13,7 +13,7 @@ pub(super) fn policy_of(
         retry: retry.cloned(),
         ..Asks::default()
     };
-    Policy::of(&asks(runnable), &asks(template))
+    Policy::merge(&asks(runnable), &asks(template))
 }
 
 pub(super) fn limited(limit: i64) -> Retry {
@@ -74,7 +74,7 @@ fn within(timeout: &str) -> Asks {
 #[test]
 fn the_shorter_timeout_counts() {
     let deadline = |own: Asks, general: Asks| {
-        let policy = Policy::of(&own, &general).unwrap();
+        let policy = Policy::merge(&own, &general).unwrap();
         policy.deadline(at(0))
     };
     assert_eq!(deadline(Asks::default(), Asks::default()), None);
@@ -82,7 +82,7 @@ fn the_shorter_timeout_counts() {
     assert_eq!(deadline(Asks::default(), within("1m")), Some(at(60)));
     assert_eq!(deadline(within("1m"), within("1h")), Some(at(60)));
     assert_eq!(deadline(within("1h"), within("1m")), Some(at(60)));
-    let policy = Policy::of(&within("8760h"), &Asks::default()).unwrap();
+    let policy = Policy::merge(&within("8760h"), &Asks::default()).unwrap();
     assert_eq!(policy.deadline(Timestamp::MAX), Some(Timestamp::MAX));
 }
 
@@ -97,7 +97,7 @@ fn the_timeout_that_can_be_used_counts_while_something_else_cannot() {
         stop: Some(StopMethod::default()),
         ..within("1m")
     };
-    let faults = Policy::of(&own, &general).unwrap_err();
+    let faults = Policy::merge(&own, &general).unwrap_err();
     assert_eq!(faults.len(), 3, "{faults:?}");
     let policy = Policy::as_far_as_usable(&own, &general);
     assert_eq!(policy.deadline(at(0)), Some(at(60)));
@@ -110,7 +110,7 @@ fn a_run_that_fails_while_something_else_cannot_be_used_keeps_its_retries() {
         retry: Some(limited(3)),
         ..within("soon")
     };
-    assert!(Policy::of(&own, &Asks::default()).is_err());
+    assert!(Policy::merge(&own, &Asks::default()).is_err());
     let policy = Policy::as_far_as_usable(&own, &Asks::default());
     assert_eq!(policy.retry.map(|it| it.limit), Some(3));
 }
@@ -122,7 +122,7 @@ fn a_run_is_stopped_as_its_template_says_if_it_is_of_its_kind() {
         stop: Some(serde_json::from_value(stop).unwrap()),
         ..Asks::default()
     };
-    let policy = Policy::of(&Asks::default(), &general).unwrap();
+    let policy = Policy::merge(&Asks::default(), &general).unwrap();
     let way = |run, template| policy.way_to_stop(run, template);
     let build = ("example.dev/v1", "Build");
     let own = policy.stop.clone();
@@ -143,7 +143,7 @@ fn a_way_to_stop_that_cannot_be_used_is_told() {
         stop: Some(serde_json::from_value(stop).unwrap()),
         ..Asks::default()
     };
-    let faults = Policy::of(&Asks::default(), &general).unwrap_err();
+    let faults = Policy::merge(&Asks::default(), &general).unwrap_err();
     assert_eq!(
         faults[0].what,
         "the template's spec.stop has a mergePatch of more than `spec`"
@@ -164,7 +164,7 @@ fn the_concurrency_policy_is_the_templates_if_it_has_one() {
             concurrency,
             ..Asks::default()
         };
-        let policy = Policy::of(&asks(own), &asks(general)).unwrap();
+        let policy = Policy::merge(&asks(own), &asks(general)).unwrap();
         assert_eq!(policy.concurrency, expected, "{own:?}, {general:?}");
     }
 }

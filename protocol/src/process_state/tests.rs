@@ -167,13 +167,15 @@ fn a_ledger_that_is_there_ends_every_wait() {
 #[test]
 fn the_cache_is_behind_until_it_shows_our_latest_write() {
     let mut state = ProcessState::default();
-    assert!(!state.is_behind(Some("1")));
+    assert!(!state.check_cached_version(Some("1")));
     state.wrote_status(&Arc::default(), "7");
     assert!(
-        state.is_behind(Some("6")) && !state.is_behind(Some("7")) && !state.is_behind(Some("8"))
+        state.check_cached_version(Some("6"))
+            && !state.check_cached_version(Some("7"))
+            && !state.check_cached_version(Some("8"))
     );
     assert!(
-        !state.is_behind(None),
+        !state.check_cached_version(None),
         "what has no version is older than nothing"
     );
 }
@@ -181,12 +183,12 @@ fn the_cache_is_behind_until_it_shows_our_latest_write() {
 #[test]
 fn our_own_write_is_no_news_unless_somebody_waits_for_it() {
     let mut state = ProcessState::default();
-    assert!(!state.is_echo("7"));
+    assert!(!state.consume_echo("7"));
     state.wrote_status(&Arc::default(), "7");
-    assert!(state.is_echo("7") && !state.is_echo("8"));
-    assert!(state.is_behind(Some("6")));
-    assert!(!state.is_echo("7"), "this one was waited for");
-    assert!(state.is_echo("7"), "and only once");
+    assert!(state.consume_echo("7") && !state.consume_echo("8"));
+    assert!(state.check_cached_version(Some("6")));
+    assert!(!state.consume_echo("7"), "this one was waited for");
+    assert!(state.consume_echo("7"), "and only once");
 }
 
 #[test]
@@ -219,11 +221,11 @@ fn a_confirmation_leaves_a_run_that_a_watch_has_to_show() {
     state.wrote_ledger(&confirmed, Change::Confirm, NOW);
     assert!(state.unconfirmed.is_none());
     assert_eq!(
-        state.unobserved(NOW),
+        state.find_unobserved(NOW),
         Some((uid(1).as_str(), UNOBSERVED_FOR))
     );
     assert_eq!(
-        state.unobserved(NOW + UNOBSERVED_FOR),
+        state.find_unobserved(NOW + UNOBSERVED_FOR),
         None,
         "by then it is looked for"
     );
@@ -243,9 +245,9 @@ fn the_number_that_was_written_is_kept_until_all_runs_were_compared() {
         begin(&mut state, &RunnableStatus::default(), "8", NOW).reached_sequence,
         4
     );
-    state.compared(&ledger(created(2, "A"), vec![]));
+    state.record_comparison(&ledger(created(2, "A"), vec![]));
     assert_eq!(state.reached_sequence, 2);
-    state.compared(&Ledger::default());
+    state.record_comparison(&Ledger::default());
     assert_eq!(state.reached_sequence, 0);
 }
 
@@ -309,15 +311,18 @@ fn a_run_that_is_missing_is_waited_for_from_the_first_time_on() {
 
 #[test]
 fn a_cached_run_that_shows_no_more_than_the_answer_to_the_create_is_no_news_once() {
-    let made = CachedRun::of(&running(run(1, "A")));
+    let made = CachedRun::from_fetched(&running(run(1, "A")));
     let mut state = ProcessState {
         made: Some(made.clone()),
         ..ProcessState::default()
     };
-    assert!(!state.is_as_made(&CachedRun::of(&running(run(2, "A")))));
-    let ended = CachedRun::of(&succeeded(run(1, "A"), "1"));
-    assert!(!state.clone().is_as_made(&ended), "it has ended since");
-    assert!(state.is_as_made(&made) && !state.is_as_made(&made));
+    assert!(!state.consume_create_echo(&CachedRun::from_fetched(&running(run(2, "A")))));
+    let ended = CachedRun::from_fetched(&succeeded(run(1, "A"), "1"));
+    assert!(
+        !state.clone().consume_create_echo(&ended),
+        "it has ended since"
+    );
+    assert!(state.consume_create_echo(&made) && !state.consume_create_echo(&made));
 }
 
 #[test]

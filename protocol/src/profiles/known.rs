@@ -63,7 +63,7 @@ pub struct Profiles {
 impl Profiles {
     /// Returns the profile of this name, or `None` if there is none.
     #[must_use]
-    pub fn named(&self, name: &str) -> Option<&Arc<KnownProfile>> {
+    pub fn get(&self, name: &str) -> Option<&Arc<KnownProfile>> {
         self.all.iter().find(|profile| profile.version.name == name)
     }
 

@@ -86,12 +86,12 @@ fn miss(profile: &str, rule: &ProfileRule, subject: &Subject<'_>) -> Option<Miss
     let named = rule.templates.as_ref();
     let is_named = named.map(|all| all.iter().any(|it| it == subject.template));
     let parts = [
-        Lack::of(
+        Lack::find(
             rule.namespace_selector.as_ref(),
             subject.namespace_labels,
             "namespace",
         ),
-        Lack::of(rule.runnable_selector.as_ref(), subject.labels, "Runnable"),
+        Lack::find(rule.runnable_selector.as_ref(), subject.labels, "Runnable"),
     ];
     let of_namespace = match &parts {
         [Some(_), None] if is_named != Some(false) => rule.namespace_selector.as_ref(),
@@ -184,7 +184,7 @@ struct Lack {
 
 impl Lack {
     /// Returns the lack, or `None` if the selector selects these labels.
-    fn of(
+    fn find(
         selector: Option<&LabelSelector>,
         labels: &BTreeMap<String, String>,
         of: &'static str,
@@ -197,7 +197,7 @@ impl Lack {
         };
         for one in requirements(selector) {
             if !selects(&one, labels) {
-                let (key, wanted) = shown(&one);
+                let (key, wanted) = format_part(&one);
                 lack.wanted.push(wanted);
                 let there = match labels.get(&key) {
                     Some(value) => format!("{key}={value}"),
@@ -243,7 +243,7 @@ fn requirements(selector: &LabelSelector) -> Vec<LabelSelector> {
 }
 
 /// Returns the key of a part, and the part as `kubectl` writes it.
-fn shown(part: &LabelSelector) -> (String, String) {
+fn format_part(part: &LabelSelector) -> (String, String) {
     if let Some((key, value)) = part.match_labels.iter().flatten().next() {
         return (key.clone(), format!("{key}={value}"));
     }

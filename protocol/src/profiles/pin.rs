@@ -27,7 +27,7 @@ pub enum Known {
 impl Known {
     /// Returns the pin of a ledger.
     #[must_use]
-    pub fn of(pinned: Option<&PinnedProfile>) -> Self {
+    pub fn from_pin(pinned: Option<&PinnedProfile>) -> Self {
         let pin = pinned.map(|it| Pin {
             name: it.name.clone(),
             refresh_token: it.refresh_token.clone(),
@@ -43,7 +43,7 @@ impl Known {
 impl Pin {
     /// Returns the pin for a ledger, once a run is made with it.
     #[must_use]
-    pub fn pinned(self) -> PinnedProfile {
+    pub fn into_profile(self) -> PinnedProfile {
         PinnedProfile {
             name: self.name,
             refresh_token: self.refresh_token,

@@ -69,7 +69,7 @@ pub struct SourceObject {
 impl SourceObject {
     /// Returns an object of a fixed kind, in the namespace of the Runnable.
     #[must_use]
-    pub fn known(kind: SourceKind, name: &str) -> Self {
+    pub fn in_own_namespace(kind: SourceKind, name: &str) -> Self {
         Self {
             kind,
             namespace: None,
@@ -81,7 +81,7 @@ impl SourceObject {
     /// Returns the object that an input comes from, as the reference has it, or `None` if the
     /// reference is not to exactly one.
     #[must_use]
-    pub fn of(source: &InputSource) -> Option<Self> {
+    pub fn from_source(source: &InputSource) -> Option<Self> {
         let InputSource {
             config_map_key_ref: map,
             secret_key_ref: secret,
@@ -90,11 +90,11 @@ impl SourceObject {
             ..
         } = source;
         let object = match (map, secret, runnable, object) {
-            (Some(of), None, None, None) => Self::known(SourceKind::ConfigMap, &of.name),
-            (None, Some(of), None, None) => Self::known(SourceKind::Secret, &of.name),
+            (Some(of), None, None, None) => Self::in_own_namespace(SourceKind::ConfigMap, &of.name),
+            (None, Some(of), None, None) => Self::in_own_namespace(SourceKind::Secret, &of.name),
             (None, None, Some(of), None) => Self {
                 namespace: of.namespace.clone(),
-                ..Self::known(SourceKind::Runnable, &of.name)
+                ..Self::in_own_namespace(SourceKind::Runnable, &of.name)
             },
             (None, None, None, Some(of)) => Self::any(of),
             _ => return None,
@@ -106,7 +106,7 @@ impl SourceObject {
     /// becomes none, so that one object is read once.
     #[must_use]
     pub fn read_in(own: &str, source: &InputSource) -> Option<Self> {
-        let mut object = Self::of(source)?;
+        let mut object = Self::from_source(source)?;
         object.namespace = object.namespace.filter(|it| it != own);
         Some(object)
     }
@@ -120,7 +120,7 @@ impl SourceObject {
         Self {
             namespace: of.namespace.clone(),
             any: Some(Arc::new(any)),
-            ..Self::known(SourceKind::Any, of.name.as_deref().unwrap_or_default())
+            ..Self::in_own_namespace(SourceKind::Any, of.name.as_deref().unwrap_or_default())
         }
     }
 

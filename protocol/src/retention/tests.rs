@@ -186,7 +186,7 @@ fn surplus_entries_leave_the_history_once_their_runs_are_known_to_be_gone() {
     let mut before = before;
     before.history_mut()[1].uid = Some("twin".to_owned());
     let gone = |entry: &HistoryEntry, _: &str| entry.sequence != 2;
-    let trim = |now| trimmed(before.clone(), POLICY, Some(at(now)), gone);
+    let trim = |now| trim_history(before.clone(), POLICY, Some(at(now)), gone);
     assert_eq!(trim(500), before, "they may be on their way to the watch");
     let next = trim(LATER);
     let left: Vec<_> = next
@@ -195,7 +195,7 @@ fn surplus_entries_leave_the_history_once_their_runs_are_known_to_be_gone() {
         .filter_map(|entry| entry.uid.as_deref())
         .collect();
     assert_eq!(left, ["twin", "uid-2", "uid-3", "uid-4"]);
-    let kept = trimmed(before.clone(), POLICY, Some(at(LATER)), |_, _| false);
+    let kept = trim_history(before.clone(), POLICY, Some(at(LATER)), |_, _| false);
     assert_eq!(kept, before);
 }
 

@@ -14,7 +14,7 @@ use cartouche_language::suggestion;
 use cartouche_templating::Template;
 use serde_json::Value;
 
-use super::{of, revision};
+use super::{identify, revision};
 use crate::{messages::diagnosis::Fault, references::SourceObject};
 
 /// Keys and values of a sink. Its `Debug` form shows only the keys.
@@ -94,7 +94,7 @@ impl<'a> Given<'a> {
 
 /// Returns the outputs of a template, each true if sensitive.
 #[must_use]
-pub fn declared(template: &Template) -> BTreeMap<&str, bool> {
+pub fn list_outputs(template: &Template) -> BTreeMap<&str, bool> {
     let sensitive: BTreeSet<&str> = template.sensitive_outputs().collect();
     let names = template.output_names();
     names.map(|name| (name, sensitive.contains(name))).collect()
@@ -145,7 +145,7 @@ pub fn faults(
     all: &[OutputSink],
     declared: Option<&BTreeMap<&str, bool>>,
 ) -> Vec<Fault> {
-    let object = of(sink);
+    let object = identify(sink);
     let mut faults = Vec::new();
     let mut add = |what: String, cure: &str| faults.push(Fault::new(what, Some(cure.to_owned())));
     if all.len() > MAX_SINKS {
@@ -157,7 +157,7 @@ pub fn faults(
             "remove some of them",
         );
     }
-    if all.iter().filter(|it| of(it) == object).count() > 1 {
+    if all.iter().filter(|it| identify(it) == object).count() > 1 {
         add(
             format!("{object} occurs twice in spec.writeOutputsTo"),
             "remove one of them, and give the other one all keys",

@@ -35,13 +35,13 @@ pub struct FoundSink {
 impl FoundSink {
     /// Parses the answer to a read, or returns `None` if it is no object.
     #[must_use]
-    pub fn of(
+    pub fn from_object(
         kind: SourceKind,
         mut object: Value,
         runnable: &Owner<'_>,
         ledger: &Ledger,
     ) -> Option<Self> {
-        let run = RunIdentity::of(&object)?;
+        let run = RunIdentity::from_object(&object)?;
         let metadata = object.get("metadata")?;
         let text = |field: &str| metadata.get(field).and_then(Value::as_str);
         let annotation = |key: &str| metadata.get("annotations")?.get(key)?.as_str();
@@ -85,7 +85,7 @@ impl FoundSink {
 
     /// Returns the same without its content: enough to delete it.
     #[must_use]
-    pub fn emptied(self) -> Self {
+    pub fn without_content(self) -> Self {
         Self {
             content: Content::default(),
             rest: Value::Null,
@@ -161,7 +161,7 @@ fn annotations(runnable: &Owner<'_>, sequence: i64) -> [(String, Value); 2] {
 
 /// Returns the object to create.
 #[must_use]
-pub fn created(
+pub fn build_object(
     object: &SourceObject,
     runnable: &Owner<'_>,
     sequence: i64,
@@ -183,7 +183,7 @@ pub fn created(
 /// Returns the object that replaces one of ours: its content is new, and all else, which others may
 /// have set, stays. It carries the `resourceVersion` that was read.
 #[must_use]
-pub fn replaced(
+pub fn build_replacement(
     found: &FoundSink,
     object: &SourceObject,
     runnable: &Owner<'_>,
@@ -227,11 +227,11 @@ mod tests {
             object[part] = data.clone();
         }
         let (kind, ledger) = (SourceKind::ConfigMap, Ledger::default());
-        let found = FoundSink::of(kind, object, &owner, &ledger).unwrap();
+        let found = FoundSink::from_object(kind, object, &owner, &ledger).unwrap();
         assert_eq!(found.rest, rest);
         assert_eq!(found.content.iter().count(), 101);
         assert_eq!(found.weight(), weight(&rest) + weight(&data));
-        let emptied = found.emptied();
+        let emptied = found.without_content();
         assert_eq!((&*emptied.uid, &*emptied.version), ("m", "5"));
         assert_eq!(emptied.rest, Value::Null);
         assert_eq!(emptied.content, Content::default());

@@ -102,7 +102,7 @@ pub fn error(problems: Vec<SinkProblem>) -> Option<ReconcileError> {
         let faults = problems.into_iter().flat_map(SinkProblem::faults);
         Diagnosis::Sinks(faults.collect())
     });
-    Some(ReconcileError::caused(
+    Some(ReconcileError::from_diagnosis(
         Category::OutputSinkFailed,
         requeue,
         diagnosis,
@@ -120,7 +120,7 @@ fn forbidden(problems: &[SinkProblem]) -> Option<Diagnosis> {
         };
         who = who.or_else(|| Some(by.clone()));
         for one in denied {
-            one.clone().named(&object.name).add_to(&mut all);
+            one.clone().with_name(&object.name).add_to(&mut all);
         }
     }
     who.map(|who| Diagnosis::Forbidden(who, all))

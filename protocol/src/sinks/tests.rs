@@ -29,12 +29,12 @@ fn secret() -> OutputSink {
 }
 
 fn found(object: Value) -> FoundSink {
-    FoundSink::of(SourceKind::Secret, object, &RUNNABLE, &Ledger::default()).unwrap()
+    FoundSink::from_object(SourceKind::Secret, object, &RUNNABLE, &Ledger::default()).unwrap()
 }
 
 fn stored(sequence: i64) -> Value {
     let content = Content::new([("a".to_owned(), b"1".to_vec())].into());
-    let mut object = created(&of(&secret()), &RUNNABLE, sequence, &content);
+    let mut object = build_object(&identify(&secret()), &RUNNABLE, sequence, &content);
     object["metadata"]["uid"] = json!("secret");
     object["metadata"]["resourceVersion"] = json!("5");
     object
@@ -101,7 +101,7 @@ fn a_run_is_no_sink_though_it_belongs_to_the_runnable() {
     let mut object = stored(3);
     let uid = ledger.current.as_ref().unwrap().uid.clone().unwrap();
     object["metadata"]["uid"] = json!(uid);
-    let found = FoundSink::of(SourceKind::Secret, object, &RUNNABLE, &ledger).unwrap();
+    let found = FoundSink::from_object(SourceKind::Secret, object, &RUNNABLE, &ledger).unwrap();
     assert_eq!(found.holder, Holder::Another);
     assert_eq!(found.whose, "is a run of this Runnable");
 }
@@ -161,7 +161,7 @@ fn what_is_written_is_found_again_and_what_others_have_set_stays() {
     object["type"] = json!("Opaque");
     object["stringData"] = json!({ "x": "y" });
     let content = Content::new([("b".to_owned(), b"\xff2".to_vec())].into());
-    let next = replaced(&found(object), &of(&secret()), &RUNNABLE, 4, &content);
+    let next = build_replacement(&found(object), &identify(&secret()), &RUNNABLE, 4, &content);
     assert_eq!(next["metadata"]["labels"]["team"], "a");
     assert_eq!(next["metadata"]["resourceVersion"], "5");
     assert_eq!(next["type"], "Opaque");
@@ -219,7 +219,7 @@ fn what_cannot_be_written_is_told_before_anything_is() {
 
 #[test]
 fn what_is_not_allowed_is_told_together_and_anothers_object_waits_for_a_change() {
-    let object = of(&secret());
+    let object = identify(&secret());
     let denied = |verb: &str| {
         let who = crate::messages::diagnosis::Who::Controller("u".to_owned());
         let denied = vec![crate::messages::diagnosis::Denied::one(verb, "secrets")];
@@ -249,13 +249,13 @@ fn a_run_that_is_there_is_not_called_gone_and_a_fight_is_tried_again() {
         let error = error(vec![problem]).unwrap();
         (error.requeue, error.message)
     };
-    let (requeue, message) = told(SinkProblem::Lost(of(&secret()), 3));
+    let (requeue, message) = told(SinkProblem::Lost(identify(&secret()), 3));
     assert_eq!(requeue, Requeue::OnChange);
     assert!(message.contains("cannot be read any more"), "{message}");
-    let (requeue, message) = told(SinkProblem::Withheld(of(&secret()), 3));
+    let (requeue, message) = told(SinkProblem::Withheld(identify(&secret()), 3));
     assert_eq!(requeue, Requeue::OnChange);
     assert!(message.contains("is there"), "{message}");
-    let (requeue, message) = told(SinkProblem::Fought(of(&secret())));
+    let (requeue, message) = told(SinkProblem::Fought(identify(&secret())));
     assert_eq!(requeue, Requeue::Backoff);
     assert!(message.contains("another client changes"), "{message}");
 }
@@ -273,7 +273,7 @@ fn sensitive_outputs_without_a_secret_are_nowhere() {
 #[test]
 fn what_was_written_and_is_wanted_no_more_is_known_until_it_is_gone() {
     let mut sinks = Sinks::default();
-    let object = of(&secret());
+    let object = identify(&secret());
     let from = |sequence| OutputsFrom {
         sources: None,
         sequence,
@@ -291,10 +291,10 @@ fn what_was_written_and_is_wanted_no_more_is_known_until_it_is_gone() {
     sinks.note(&object, 1, true);
     assert!(sinks.has_those_of(&object, &from(1)) && sinks.is_due(&object, &from(1)));
     assert_eq!(sinks.written.len(), 1);
-    assert_eq!(sinks.dropped(&[secret()]), []);
-    assert_eq!(sinks.dropped(&[]).len(), 1);
+    assert_eq!(sinks.find_unwanted(&[secret()]), []);
+    assert_eq!(sinks.find_unwanted(&[]).len(), 1);
     sinks.forget(&object);
-    assert_eq!(sinks.dropped(&[]), []);
+    assert_eq!(sinks.find_unwanted(&[]), []);
     sinks.announce(&[secret()]);
     assert!(sinks.is_unwritten(&object) && !sinks.has_those_of(&object, &from(1)));
     sinks.note(&object, 2, false);

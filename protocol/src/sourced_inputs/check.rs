@@ -43,7 +43,7 @@ pub fn check(
 /// Returns the fault of a reference that can name no object.
 fn wrong_reference(source: &InputSource) -> Option<Fault> {
     let input = &source.name;
-    let Some(object) = SourceObject::of(source) else {
+    let Some(object) = SourceObject::from_source(source) else {
         let what = format!("input {input} has no kind of source, or more than one");
         return Some(fault(
             what,

@@ -14,7 +14,7 @@ use cartouche_language::{
 use cartouche_templating::{Fields, NoValue, secret_mark};
 use serde_json::{Map, Value, json};
 
-use super::there::kept;
+use super::there::bound_names;
 use crate::{object::too_heavy, references::SourceObject, sources::Seen};
 
 /// The result of a read of such an object.
@@ -79,7 +79,7 @@ impl SourceRead {
         asked: &BTreeSet<&str>,
     ) -> Self {
         let is_there = |key: &&str| data.contains_key(*key) || binary.contains_key(*key);
-        let others = (!asked.iter().all(is_there)).then(|| kept(data.keys()));
+        let others = (!asked.iter().all(is_there)).then(|| bound_names(data.keys()));
         data.retain(|key, _| asked.contains(key.as_str()));
         binary.retain(|key, _| asked.contains(key.as_str()));
         // Only its existence matters.
@@ -119,7 +119,7 @@ impl SourceRead {
         let given: Map<String, Value> = given
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
-        let seen = Seen::of(runnable);
+        let seen = Seen::from_runnable(runnable);
         let sensitive = runnable.status.iter().flat_map(|it| &it.sensitive_outputs);
         let sensitive = sensitive
             .filter(|(name, _)| asked.contains(name.as_str()) && !seen.behind.contains(*name));
@@ -136,7 +136,7 @@ impl SourceRead {
     }
 
     /// Sets the newer state of the same Runnable. Its outputs stay those that were read.
-    pub fn is_now(&mut self, seen: Arc<Seen>) {
+    pub fn set_newest(&mut self, seen: Arc<Seen>) {
         if let Self::Runnable(of) = self {
             of.newest = seen;
         }
@@ -146,7 +146,7 @@ impl SourceRead {
     #[must_use]
     pub fn object(object: &Value, paths: &BTreeSet<&str>) -> Self {
         let (mut fields, mut without) = (Map::new(), BTreeMap::new());
-        let mut read = Fields::of(object);
+        let mut read = Fields::new(object);
         for path in paths {
             let value = match too_heavy(object) {
                 None => read.read(path),
@@ -246,7 +246,7 @@ fn others(runnable: &Runnable, asked: &BTreeSet<&str>) -> Vec<String> {
     if asked.iter().all(|name| there(name)) {
         return Vec::new();
     }
-    kept(plain().chain(sensitive()))
+    bound_names(plain().chain(sensitive()))
 }
 
 /// Values with the uid of their object, by which equal ones are found and kept once.
@@ -304,7 +304,7 @@ mod tests {
         let tree = (0..100).fold(json!({}), |inside, _| json!({ "a": inside }));
         let data = json!({ "data": { "tree": tree.to_string(), "wrong": "{" } });
         let read = SourceRead::ConfigMap(Arc::new(data.clone()));
-        let object = SourceObject::known(SourceKind::ConfigMap, "m");
+        let object = SourceObject::in_own_namespace(SourceKind::ConfigMap, "m");
         let from = |name: &str, key: &str, read_as: &str| {
             let reference = json!({ "name": name, "key": key, "as": read_as });
             json!({ "name": "input", "configMapKeyRef": reference })

@@ -29,7 +29,7 @@ fn read(
 ) -> Result<BTreeMap<String, Sourced>, NoInputs> {
     let named = objects.into_iter().map(|(kind, name, read)| {
         let name = name.to_owned();
-        (SourceObject::known(kind, &name), read)
+        (SourceObject::in_own_namespace(kind, &name), read)
     });
     let named: BTreeMap<SourceObject, SourceRead> = named.collect();
     values("ns", &sources(from.clone()), |object| named.get(object))
@@ -237,7 +237,7 @@ fn traces(
     read: &BTreeMap<SourceObject, SourceRead>,
     from: &Value,
 ) -> Vec<(String, Given, Option<String>)> {
-    let taken = taken("shop", &sources(from.clone()), |object| read.get(object));
+    let taken = take_inputs("shop", &sources(from.clone()), |object| read.get(object));
     let all = taken.sources.into_iter();
     all.map(|source| {
         let revision = source.revision.map(|it| it.to_string());
@@ -248,7 +248,7 @@ fn traces(
 
 fn reading(from: &Value, read: &[SourceRead]) -> BTreeMap<SourceObject, SourceRead> {
     let objects = sources(from.clone());
-    let objects = objects.iter().filter_map(SourceObject::of);
+    let objects = objects.iter().filter_map(SourceObject::from_source);
     objects.zip(read.iter().cloned()).collect()
 }
 
@@ -355,7 +355,7 @@ fn a_namespace_that_is_named_though_it_is_the_own_one_is_no_other() {
     let from = json!([{ "name": "a", "runnableRef": {
         "name": "build", "output": "password", "namespace": "shop",
     } }]);
-    let object = SourceObject::known(SourceKind::Runnable, "build");
+    let object = SourceObject::in_own_namespace(SourceKind::Runnable, "build");
     let read = BTreeMap::from([(object, with_secret_of(7))]);
     let of = |namespace| values(namespace, &sources(from.clone()), |object| read.get(object));
     assert!(of("shop").is_ok());
@@ -452,7 +452,7 @@ fn an_object_whose_namespace_is_named_though_it_is_the_own_is_read_once() {
     let objects: BTreeSet<SourceObject> = objects
         .filter_map(|source| SourceObject::read_in("shop", source))
         .collect();
-    let object = SourceObject::known(SourceKind::Runnable, "build");
+    let object = SourceObject::in_own_namespace(SourceKind::Runnable, "build");
     assert_eq!(objects, BTreeSet::from([object.clone()]));
     assert_eq!(keys("shop", &sources, &object), ["digest", "size"].into());
     assert_eq!(keys("elsewhere", &sources, &object), ["digest"].into());
@@ -551,7 +551,7 @@ fn why_an_output_is_not_there_goes_by_the_newest_that_is_known() {
     let at_work = runnable(settled("Unknown", "RunInProgress", &json!({})));
     let failed = runnable(settled("False", "BackoffLimitExceeded", &json!({})));
     let mut found = SourceRead::runnable(&at_work, &BTreeSet::from(["digest"]));
-    found.is_now(Arc::new(Seen::of(&failed)));
+    found.set_newest(Arc::new(Seen::from_runnable(&failed)));
     let from = json!([{ "name": "a", "runnableRef": { "name": "build", "output": "digest" } }]);
     let wrong = read(vec![(SourceKind::Runnable, "build", found)], &from).unwrap_err();
     let what = &wrong.missing[0].what;
@@ -616,7 +616,7 @@ fn what_is_on_its_way_is_told_apart_from_what_only_somebody_brings() {
         let mut from = app(None);
         from[0]["optional"] = json!(false);
         let all = reading(&from, &[found]);
-        taken("shop", &sources(from), |object| all.get(object)).wrong
+        take_inputs("shop", &sources(from), |object| all.get(object)).wrong
     };
     assert!(lacks(object("True")));
     assert!(!lacks(object("False")));

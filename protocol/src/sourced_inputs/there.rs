@@ -16,7 +16,7 @@ const KEPT: usize = 64;
 const LONGEST: usize = 64;
 
 /// Returns the names that are short enough, up to a bound.
-pub(super) fn kept<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
+pub(super) fn bound_names<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
     let short = names.filter(|name| name.len() <= LONGEST);
     short.take(KEPT).cloned().collect()
 }

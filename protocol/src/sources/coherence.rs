@@ -28,7 +28,7 @@ use crate::{
 /// - Anything else that may keep one back.
 ///
 /// A suspended Runnable is waited for, in whichever case.
-pub(super) fn judged(
+pub(super) fn judge(
     trace: &Trace,
     first: &Incoherence,
     direct: &[&SourceKey],
@@ -177,11 +177,11 @@ fn to_look_at(seen: &Seen, known: &Known) -> Option<Sources> {
 /// known.
 fn given(seen: &Seen, known: &Known) -> Trace {
     let sources = seen.waits_for().filter_map(|key| known.get_key_value(key));
-    let absent = Revision::absent();
+    let absent = Revision::without_value();
     sources
         .map(|(key, source)| {
             let revision = source.revision.as_ref().unwrap_or(&absent);
-            Trace::of(key, Some(revision), source.gives())
+            Trace::new(key, Some(revision), source.gives())
         })
         .collect()
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Returns all nodes reachable from these, themselves included: nearest first, equally near ones in
 /// order, each once.
-pub fn reached<N, E>(from: impl IntoIterator<Item = N>, mut edges: impl FnMut(&N) -> E) -> Vec<N>
+pub fn reach<N, E>(from: impl IntoIterator<Item = N>, mut edges: impl FnMut(&N) -> E) -> Vec<N>
 where
     N: Ord + Clone,
     E: IntoIterator<Item = N>,

@@ -40,7 +40,7 @@ impl Provenance {
 
     /// Returns the provenance in a ledger.
     #[must_use]
-    pub fn of(ledger: &Ledger) -> Self {
+    pub fn from_ledger(ledger: &Ledger) -> Self {
         let current = ledger.current.iter();
         let current = current.map(|run| (run.sequence, &run.input_hash, &run.sources));
         let history = ledger.history.iter().filter(|run| run.result.is_none());
@@ -59,12 +59,12 @@ impl Provenance {
     /// Returns the ledger with exactly these sources for its runs.
     #[must_use]
     pub fn told_in(&self, mut ledger: Ledger) -> Ledger {
-        let of_run = |number, hash: &str| self.of_run(number, hash).map(Sources::written);
+        let of_run = |number, hash: &str| self.of_run(number, hash).map(Sources::to_status);
         if let Some(current) = &mut ledger.current {
             current.sources = of_run(current.sequence, &current.input_hash);
         }
         if let Some(from) = &mut ledger.outputs_from {
-            from.sources = self.outputs.as_ref().map(Sources::written);
+            from.sources = self.outputs.as_ref().map(Sources::to_status);
         }
         // Most runs never have any, and share their history with others.
         let has_other = |run: &HistoryEntry| run.sources != of_run(run.sequence, &run.input_hash);

@@ -23,7 +23,7 @@ pub struct Source {
     pub wait_for: WaitFor,
     /// The value that was read.
     pub value: Value,
-    /// Its revision, [`Revision::absent`] if an optional value is missing. `None` if it is not
+    /// Its revision, [`Revision::without_value`] if an optional value is missing. `None` if it is not
     /// traced, or a required value is missing.
     pub revision: Option<Revision>,
 }
@@ -80,7 +80,7 @@ pub enum Readiness {
 impl Readiness {
     /// Returns the reason why a source or an ancestor is waited for, or `None` if none is.
     #[must_use]
-    pub fn awaited(&self) -> Option<&NotReady> {
+    pub fn wait_reason(&self) -> Option<&NotReady> {
         match self {
             Self::NotReady(_, why) => Some(why),
             _ => None,
@@ -112,13 +112,13 @@ pub enum SourceError {
 /// that. Of several alike the first by name is named.
 #[must_use]
 pub fn readiness(question: &Question<'_>) -> Readiness {
-    held(question).unwrap_or_else(|| match traced(question) {
+    held(question).unwrap_or_else(|| match trace_sources(question) {
         Ok(sources) => Readiness::Ready(sources),
         Err(TraceError::TooMany(count)) => Readiness::Error(SourceError::TooMany(count)),
         Err(TraceError::Incoherent(first)) => {
             let trace = trace(question.sources, question.known);
             let direct: Vec<&SourceKey> = waited_for(question).into_iter().collect();
-            coherence::judged(&trace, &first, &direct, question.known)
+            coherence::judge(&trace, &first, &direct, question.known)
         }
     })
 }
@@ -144,7 +144,7 @@ pub fn rests_on_own_reads(question: &Question<'_>) -> bool {
 ///
 /// It does not matter if a run may be made of it: if the document is that of the current run, the
 /// ledger moves on to it ([`super::Provenance::moves_on`]).
-pub fn traced(question: &Question<'_>) -> Result<Option<Sources>, TraceError> {
+pub fn trace_sources(question: &Question<'_>) -> Result<Option<Sources>, TraceError> {
     let trace = trace(question.sources, question.known);
     let sources = trace.sources_for(question.coherence)?;
     let mut waited_for = waited_for(question).into_iter();
@@ -162,7 +162,7 @@ fn trace(sources: &[Source], known: &Known) -> Trace {
     traced
         .map(|source| {
             let gives = known.get(&source.key).and_then(|seen| seen.gives());
-            Trace::of(&source.key, source.revision.as_ref(), gives)
+            Trace::new(&source.key, source.revision.as_ref(), gives)
         })
         .collect()
 }

@@ -24,7 +24,7 @@ pub fn busy(seen: &Seen) -> Option<Busy> {
         return None;
     }
     let status = &*seen.status;
-    let (ledger, current) = (Ledger::of(status), status.current_run.as_ref());
+    let (ledger, current) = (Ledger::from_status(status), status.current_run.as_ref());
     let is_asked_again = ledger.is_asked_again(seen.rerun_token.as_deref());
     if status.observed_generation != Some(seen.generation) || is_asked_again {
         return Some(Busy::Changed);

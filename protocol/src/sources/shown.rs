@@ -20,12 +20,12 @@ impl Readiness {
     /// read: what is read here, what another Runnable of the same account reads, and the owners of
     /// outputs in such an object, which shows them.
     #[must_use]
-    pub fn shown(self, question: &Question<'_>) -> Self {
+    pub fn hide_unreadable(self, question: &Question<'_>) -> Self {
         let is_plain = matches!(self, Self::Ready(_) | Self::Error(_));
         if is_plain {
             return self;
         }
-        let named = Names::of(question);
+        let named = Names::from_question(question);
         match self {
             Self::NotReady(key, why) if named.has(&key) => Self::NotReady(key, named.why(why)),
             Self::NotReady(key, _) => Self::NotReady(by(&key, question), NotReady::Upstream),
@@ -44,7 +44,7 @@ impl Readiness {
 struct Names<'a>(BTreeSet<&'a SourceKey>);
 
 impl<'a> Names<'a> {
-    fn of(question: &Question<'a>) -> Self {
+    fn from_question(question: &Question<'a>) -> Self {
         let Question {
             of,
             account,
@@ -144,7 +144,7 @@ fn by(ancestor: &SourceKey, question: &Question<'_>) -> SourceKey {
             let seen = question.known.get(key).into_iter();
             seen.flat_map(|seen| seen.follows().cloned()).collect()
         };
-        graph::reached([(*source).clone()], follows).contains(ancestor)
+        graph::reach([(*source).clone()], follows).contains(ancestor)
     };
     let mut sources = waited_for(question).into_iter();
     sources.find(leads).cloned().unwrap_or(SourceKey::UNNAMED)

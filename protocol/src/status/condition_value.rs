@@ -4,7 +4,7 @@ use cartouche_crds::conditions::{FALSE, READY, TRUE, UNKNOWN};
 use cartouche_engines::{Health, Verdict};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-use crate::messages::{format::bounded, reconcile_error::ReconcileError};
+use crate::messages::{format::truncate, reconcile_error::ReconcileError};
 
 /// Condition without its times.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl ConditionValue {
         }
     }
 
-    pub(super) fn of(condition: &Condition) -> Self {
+    pub(super) fn from_condition(condition: &Condition) -> Self {
         let status = match condition.status.as_str() {
             TRUE => TRUE,
             FALSE => FALSE,
@@ -56,7 +56,7 @@ impl ConditionValue {
         Self {
             status,
             reason: health.reason.clone(),
-            message: bounded(health.message.clone()),
+            message: truncate(health.message.clone()),
         }
     }
 

@@ -27,7 +27,7 @@ pub(super) fn upstream_change(
     let is_on_its_way = facts
         .dependencies
         .readiness
-        .awaited()
+        .wait_reason()
         .is_some_and(ends_by_itself);
     (!is_still && error.is_none() && is_on_its_way).then(|| ConditionValue {
         status: TRUE,

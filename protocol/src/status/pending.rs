@@ -20,7 +20,7 @@ pub(super) fn pending(
     ledger: &Ledger,
     error: &ReconcileError,
 ) -> Option<PendingRun> {
-    if let Some(wanted) = error.diagnosis.as_ref().and_then(|it| it.wanted()) {
+    if let Some(wanted) = error.diagnosis.as_ref().and_then(|it| it.wanted_approval()) {
         return guarded(facts, wanted, error.category);
     }
     let reason = match error.category {

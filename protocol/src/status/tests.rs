@@ -404,7 +404,7 @@ fn the_whole_ledger_is_in_the_status_and_comes_back_from_it() {
         ancestors: None,
     });
     let status = report(&facts, None);
-    assert_eq!(Ledger::of(&status), facts.ledger);
+    assert_eq!(Ledger::from_status(&status), facts.ledger);
     let stored = Arc::new(status.clone());
     assert!(!differs(&stored, &status));
     assert!(differs(&stored, &RunnableStatus::default()));

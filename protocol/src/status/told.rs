@@ -12,10 +12,10 @@ use crate::{
     ledger::{
         FetchedRun, Ledger, PodsSaid,
         explanation::{
-            explanation, explanation_with_excuse, reason_of_failure, reason_of_stop, stopped,
+            explain_stop, explanation, explanation_with_excuse, reason_of_failure, reason_of_stop,
         },
     },
-    messages::format::{bounded, plain},
+    messages::format::{plain, truncate},
 };
 
 /// Beginning of the message about a run that a queue holds.
@@ -44,7 +44,11 @@ pub fn is_at_work(status: &str, reason: &str) -> bool {
 }
 
 /// Returns the words of `Ready` about the run, or `None` if its engine's words suffice.
-pub(super) fn told(facts: &Facts, ledger: &Ledger, stamped: &ConditionValue) -> Option<Said> {
+pub(super) fn describe_run(
+    facts: &Facts,
+    ledger: &Ledger,
+    stamped: &ConditionValue,
+) -> Option<Said> {
     let current = ledger.current.as_ref()?;
     let run = facts.shown_run(current);
     let stop = current.stop.as_ref();
@@ -60,7 +64,7 @@ pub(super) fn told(facts: &Facts, ledger: &Ledger, stamped: &ConditionValue) -> 
         None => match &facts.hindrance {
             Hindrance::Nothing => return Some(working(facts, current, stamped)),
             Hindrance::Said(said) => {
-                return Some(Said::new(bounded(said.words.clone()), said.reason));
+                return Some(Said::new(truncate(said.words.clone()), said.reason));
             }
             Hindrance::NotAsked => None,
         },
@@ -69,7 +73,7 @@ pub(super) fn told(facts: &Facts, ledger: &Ledger, stamped: &ConditionValue) -> 
     // Pods are deleted before their run: their last report stays.
     let is_silent = |run: &&FetchedRun| {
         run.pods_tell == PodsTell::WhyItFailed
-            && stopped(run, stop).is_none()
+            && explain_stop(run, stop).is_none()
             && !matches!(run.pods_said, PodsSaid::Words(_))
     };
     let before = said_before(facts, current, stamped);
@@ -149,8 +153,8 @@ fn said_before(facts: &Facts, current: &CurrentRun, stamped: &ConditionValue) ->
         find(&facts.stored, READY)?,
         find(&facts.stored, STAMPED_OBJECT_CONDITION)?,
     );
-    let is_same = is_stored(facts, current) && ConditionValue::of(before) == *stamped;
-    let is_of_run = is_of_run(&ConditionValue::of(ready), stamped);
+    let is_same = is_stored(facts, current) && ConditionValue::from_condition(before) == *stamped;
+    let is_of_run = is_of_run(&ConditionValue::from_condition(ready), stamped);
     // A run that has left its queue is not reported as queued.
     let uid = current.uid.as_deref().unwrap_or_default();
     let is_free = facts.standing(uid).is_some_and(|it| !it.is_queued());
@@ -164,7 +168,11 @@ fn said_before(facts: &Facts, current: &CurrentRun, stamped: &ConditionValue) ->
 #[must_use]
 pub fn said_of_run(status: &RunnableStatus) -> Option<&str> {
     let stamped = find(status, STAMPED_OBJECT_CONDITION)?;
-    let ready = find(status, READY)
-        .filter(|ready| is_of_run(&ConditionValue::of(ready), &ConditionValue::of(stamped)));
+    let ready = find(status, READY).filter(|ready| {
+        is_of_run(
+            &ConditionValue::from_condition(ready),
+            &ConditionValue::from_condition(stamped),
+        )
+    });
     Some(&ready.unwrap_or(stamped).message)
 }

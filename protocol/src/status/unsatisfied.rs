@@ -40,7 +40,7 @@ pub(super) fn unsatisfied(facts: &Facts, ledger: &Ledger) -> Option<ReconcileErr
         ));
     }
     // It succeeded and was deleted before it could be read.
-    let unfound = facts.reads.contains_key(&RunName::of(current));
+    let unfound = facts.reads.contains_key(&RunName::from_current(current));
     let gone = facts.cached_run(uid).is_some_and(|cached_run| {
         (cached_run.deleted || unfound) && !matches!(cached_run.outputs, OutputsDigest::None)
     });
@@ -67,7 +67,7 @@ fn waiting(facts: &Facts, current: &CurrentRun, why: &str, faults: Vec<Fault>) -
         &current.name,
         &facts.runnable.template,
     );
-    ReconcileError::caused(
+    ReconcileError::from_diagnosis(
         Category::OutputPathNotSatisfied,
         Requeue::OnChange,
         Diagnosis::NoOutputs(name.clone(), faults),

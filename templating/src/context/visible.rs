@@ -91,7 +91,7 @@ pub(super) fn runnable(mut runnable: Value) -> Value {
 }
 
 /// Returns the visible part of a selected object: metadata as of a Runnable, and all of its other fields.
-pub(super) fn selected(object: &Value) -> Value {
+pub(super) fn select_visible(object: &Value) -> Value {
     let Some(fields) = object.as_object() else {
         return object.clone();
     };

@@ -78,9 +78,7 @@ fn a_patch_is_merged_into_runs_of_its_kind_and_into_no_others() {
         Profile::compile(&spec(json!({ "patches": patches }))).unwrap()
     };
     let run = task_run();
-    let made = profile("TaskRun")
-        .applied(&run, &context(), &FACTS)
-        .unwrap();
+    let made = profile("TaskRun").apply(&run, &context(), &FACTS).unwrap();
     assert_eq!(
         made.document(),
         &json!({
@@ -92,14 +90,12 @@ fn a_patch_is_merged_into_runs_of_its_kind_and_into_no_others() {
     assert_eq!(made.input_hash(), run.input_hash());
     assert_eq!(
         profile("PipelineRun")
-            .applied(&run, &context(), &FACTS)
+            .apply(&run, &context(), &FACTS)
             .unwrap(),
         run
     );
     assert_eq!(
-        profile("TaskRun")
-            .applied(&made, &context(), &FACTS)
-            .unwrap(),
+        profile("TaskRun").apply(&made, &context(), &FACTS).unwrap(),
         made
     );
 }
@@ -219,7 +215,7 @@ fn patches_are_merged_after_pods() {
     });
     let made = Profile::compile(&spec(profile))
         .unwrap()
-        .applied(&pod, &context(), &FACTS)
+        .apply(&pod, &context(), &FACTS)
         .unwrap();
     assert_eq!(
         made.document()["spec"],
@@ -249,7 +245,7 @@ fn a_profile_is_not_applied_while_a_tag_is_open_and_its_values_fill_it_in() {
     let profile = Profile::compile(&spec(json!({ "values": { "b": "c" } }))).unwrap();
     assert_eq!(
         profile
-            .applied(&run, &context(), &FACTS)
+            .apply(&run, &context(), &FACTS)
             .unwrap_err()
             .to_string(),
         StampError::Open.to_string()
@@ -260,16 +256,16 @@ fn a_profile_is_not_applied_while_a_tag_is_open_and_its_values_fill_it_in() {
         input_hash: "h",
         rerun_token: None,
     };
-    let filled = run.filled(&facts, Some(profile.values())).unwrap();
+    let filled = run.fill(&facts, Some(profile.values())).unwrap();
     assert_eq!(
         profile
-            .applied(&filled, &context(), &FACTS)
+            .apply(&filled, &context(), &FACTS)
             .unwrap()
             .document()["data"]["a"],
         "c"
     );
     let none = Profile::compile(&spec(json!({}))).unwrap();
-    let problems = run.filled(&facts, Some(none.values())).unwrap_err();
+    let problems = run.fill(&facts, Some(none.values())).unwrap_err();
     assert_eq!(problems[0].path(), "data.a");
 }
 
@@ -283,7 +279,7 @@ fn a_run_that_a_profile_makes_too_large_is_refused() {
     let profile = spec(json!({ "podTemplate": { "spec": { "containers": each } } }));
     let profile = Profile::compile(&profile).unwrap();
     let said = profile
-        .applied(&run, &context(), &FACTS)
+        .apply(&run, &context(), &FACTS)
         .unwrap_err()
         .to_string();
     assert!(said.contains("larger than 524288 bytes"), "{said}");
@@ -298,7 +294,7 @@ fn pod() -> Rendered {
 /// Applies a profile to a Pod, and returns it, or the problems by path.
 fn made(profile: Value) -> Result<Value, Vec<(Root, String)>> {
     let profile = Profile::compile(&spec(profile)).unwrap();
-    let made = profile.applied(&pod(), &context(), &FACTS);
+    let made = profile.apply(&pod(), &context(), &FACTS);
     let wrong = |problems: Diagnostics| problems.iter().map(|it| (it.root, it.path())).collect();
     made.map(|made| made.document().clone()).map_err(wrong)
 }

@@ -84,7 +84,7 @@ fn of_files(files: &[RunnerFile], problems: &mut Vec<Diagnostic>) -> Vec<File> {
         let reserved = [ARGS_PATH, CONTEXT_PATH].contains(&one.path.as_str());
         let what = if !is_absolute(&one.path) {
             Some("it is not a path from / to a file")
-        } else if tag::has_tag(&one.path) || !tag::unclosed(&one.path).is_empty() {
+        } else if tag::has_tag(&one.path) || !tag::find_unclosed(&one.path).is_empty() {
             Some(TAG_IN_PATH)
         } else if reserved {
             Some("arguments and context are there")

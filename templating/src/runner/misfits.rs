@@ -16,7 +16,7 @@ impl CompiledRunner {
     /// in the template's pod, and containers that it lacks.
     pub(crate) fn misfits(&self, template: &Value) -> Vec<Diagnostic> {
         let mut document = template.clone();
-        let Some(pod) = Pod::of(&mut document).filter(|pod| self.is_settled(pod.fields())) else {
+        let Some(pod) = Pod::find(&mut document).filter(|pod| self.is_settled(pod.fields())) else {
             return Vec::new();
         };
         let mounted = pod.mount(

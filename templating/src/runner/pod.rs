@@ -23,7 +23,7 @@ pub(super) struct Pod<'a> {
 
 impl<'a> Pod<'a> {
     /// Returns the pod of a run.
-    pub(super) fn of(document: &'a mut Value) -> Option<Self> {
+    pub(super) fn find(document: &'a mut Value) -> Option<Self> {
         let pointer = kinds::known_fields_of(document)?.pod_template?;
         let steps = pointer.split('/').filter(|step| !step.is_empty());
         Some(Self {

@@ -52,7 +52,7 @@ fn render(template: Value, runner: Value, inputs: Value) -> Result<Rendered, Dia
 fn made(runner: Value, inputs: Value) -> Value {
     let rendered = render(job(), runner, inputs).unwrap();
     let values = json!({ "x": "say \"$(run.name)$\"\n", "list": [1] });
-    let made = rendered.filled(&FACTS, Some(&values)).unwrap();
+    let made = rendered.fill(&FACTS, Some(&values)).unwrap();
     made.document()["spec"]["template"]["metadata"]["annotations"].clone()
 }
 
@@ -137,7 +137,7 @@ fn the_account_in_the_context_is_that_of_the_pod_and_of_the_profile_before_it() 
     let mut template = job();
     template["spec"]["template"]["spec"]["serviceAccountName"] = "builder".into();
     let rendered = render(template, json!({ "context": true }), json!({})).unwrap();
-    let filled = rendered.filled(&FACTS, None).unwrap();
+    let filled = rendered.fill(&FACTS, None).unwrap();
     let account = |rendered: &Rendered| {
         let annotations = &rendered.document()["spec"]["template"]["metadata"]["annotations"];
         let context = read(&annotations["carto.run/runner-context"]);
@@ -149,7 +149,7 @@ fn the_account_in_the_context_is_that_of_the_pod_and_of_the_profile_before_it() 
         let spec = serde_json::from_value(json!({ "podTemplate": { "spec": spec } })).unwrap();
         Profile::compile(&spec)
             .unwrap()
-            .applied(&filled, &context(json!({})), &FACTS)
+            .apply(&filled, &context(json!({})), &FACTS)
             .unwrap()
     };
     assert_eq!(account(&applied(json!({ "hostname": "h" }))), "builder");
@@ -237,7 +237,7 @@ fn hashes_of_runs_with_files_never_change_between_releases() {
 fn a_pod_has_them_as_annotations_of_its_own() {
     let template = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "generateName": "x-" }, "spec": pod() });
     let rendered = render(template, json!({ "args": "$(run.name)$" }), json!({})).unwrap();
-    let filled = rendered.filled(&FACTS, None).unwrap();
+    let filled = rendered.fill(&FACTS, None).unwrap();
     assert_eq!(
         filled.document()["metadata"]["annotations"]["carto.run/runner-args"],
         "\"x-7\""

@@ -31,7 +31,7 @@ pub struct Fields<'a> {
 impl<'a> Fields<'a> {
     /// Creates a reader for this object.
     #[must_use]
-    pub fn of(object: &'a Value) -> Self {
+    pub fn new(object: &'a Value) -> Self {
         Self {
             object,
             work: Work::new(),
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn a_path_leads_to_one_value_to_none_or_to_several() {
         let object = json!({ "status": { "a": null, "list": [{ "x": 1 }, { "x": 2 }] } });
-        let read = |path| Fields::of(&object).read(path);
+        let read = |path| Fields::new(&object).read(path);
         assert_eq!(read(".status.list[1].x"), Ok(json!(2)));
         assert_eq!(read(".status.a"), Ok(json!(null)));
         assert_eq!(
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn what_is_read_of_one_object_is_bounded_however_often_it_is_asked_for() {
         let object = json!({ "spec": { "a": { "b": vec![0; 6_000] } } });
-        let mut fields = Fields::of(&object);
+        let mut fields = Fields::new(&object);
         let read = [".spec", ".spec.a", ".spec.a.b", ".spec.a.b[*]"].map(|path| fields.read(path));
         assert!(read[..3].iter().all(Result::is_ok));
         assert!(matches!(fields.read(".spec"), Err(NoValue::TooMuch(_))));

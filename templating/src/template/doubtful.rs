@@ -10,7 +10,7 @@ use cartouche_language::{
     Segment,
     bounds::Work,
     json_text,
-    path::{Path, shown},
+    path::{Path, shorten},
     tag::{Leaf, Piece},
 };
 use serde_json::Value;
@@ -136,7 +136,7 @@ impl<'a> Search<'a> {
             }
             value => holds_unfilled(value).then_some(Doubt::Unfilled),
         };
-        let path = shown(path);
+        let path = shorten(path);
         if let Some(doubt) = doubt
             && !self
                 .found

@@ -86,7 +86,7 @@ fn what_tags_read_is_refused_wherever_it_comes_from() {
         is_refused(Context::new(&small, Some(&selected)).unwrap_err());
         let given = runnable(json!({ "a": heavy }));
         is_refused(Context::new(&given, None).unwrap_err());
-        is_refused(Context::of(given, None).unwrap_err());
+        is_refused(Context::from_owned(given, None).unwrap_err());
         let sourced = BTreeMap::from([("b".to_owned(), Sourced::plain(heavy))]);
         let context = Context::new(&small, None).unwrap();
         is_refused(context.with_sources(&sourced).unwrap_err());
@@ -103,7 +103,7 @@ fn a_context_of_its_own_is_the_same_as_a_copy() {
     whole["status"] = json!({ "outputs": { "b": 2 } });
     whole["metadata"]["resourceVersion"] = json!("7");
     whole["metadata"]["annotations"] = json!({ "carto.run/approved": "1:x" });
-    let [copied, own] = [Context::new(&whole, None), Context::of(whole, None)];
+    let [copied, own] = [Context::new(&whole, None), Context::from_owned(whole, None)];
     assert_eq!(
         format!("{:?}", copied.unwrap()),
         format!("{:?}", own.unwrap())
@@ -179,7 +179,7 @@ fn inputs_from_other_objects_are_refused_as_text_and_as_fields() {
     }
     assert!(read_text(&text, ReadAs::Text, &mut Room::default()).is_ok());
     let object = json!({ "spec": maps(MAX_WEIGHT * 3 / 4) });
-    let mut fields = Fields::of(&object);
+    let mut fields = Fields::new(&object);
     assert!(fields.read(".spec").is_ok());
     let Err(NoValue::TooMuch(why)) = fields.read(".spec") else {
         panic!("it is read twice");

@@ -18,7 +18,7 @@ use cartouche_engines::{
     Verdict, add_own_message, built_in_health, is_job,
     kinds::{
         self, Cancel, HealthFrom, KnownKind, OutputSource, PodsOf, StopRequest, Watch,
-        asked_to_stop, known, known_fields,
+        asked_to_stop, find_kind, known_fields,
     },
 };
 use cartouche_language::TERMINATION_MESSAGE;
@@ -61,7 +61,7 @@ fn each_kind_stands_once_and_is_found() {
     for kind in kinds::all() {
         assert!(names.insert((kind.group, kind.kind)), "{kind:?}");
         let (api_version, kind_name) = name(kind);
-        let found = known(&api_version, kind_name).unwrap();
+        let found = find_kind(&api_version, kind_name).unwrap();
         assert_eq!((found.group, found.kind), (kind.group, kind.kind));
         let is_known = known_fields(&api_version, kind_name).is_some();
         assert_eq!(is_known, kind.version.is_some(), "{kind:?}");
@@ -74,7 +74,10 @@ fn each_kind_stands_once_and_is_found() {
         ("batch", "Job"),
         ("", ""),
     ] {
-        assert!(known(api_version, kind).is_none(), "{api_version} {kind}");
+        assert!(
+            find_kind(api_version, kind).is_none(),
+            "{api_version} {kind}"
+        );
     }
 }
 

@@ -125,7 +125,7 @@ impl Cast {
             let context = Context::new(&runnable, None).expect("a context");
             let template = compiled.template.as_ref().expect("it compiles");
             let rendered = |own, former| {
-                let context = context.clone().hashed(Hashing { own, former });
+                let context = context.clone().with_hashing(Hashing { own, former });
                 Arc::new(template.render(&context).expect("it renders"))
             };
             Document {

@@ -274,7 +274,7 @@ impl Configuration {
             debounce: self.debounce.then(|| "10s".to_owned()),
             ..Asks::default()
         };
-        Policy::of(&asks, &Asks::default()).expect("a policy")
+        Policy::merge(&asks, &Asks::default()).expect("a policy")
     }
 
     /// Returns true if runs are stopped.

@@ -19,7 +19,7 @@ use cartouche_protocol::{
     ledger::{Change, Ledger, RunIdentity},
     messages::reconcile_error::{ReconcileError, Requeue},
     process_state::is_needed,
-    retention::{retention, trimmed},
+    retention::{retention, trim_history},
     status,
 };
 use k8s_openapi::jiff::SignedDuration;
@@ -158,7 +158,7 @@ impl Decisions {
     #[must_use]
     pub fn waiting(&self, setup: &Configuration, status: StatusId) -> Option<(u16, u8)> {
         let stored = self.pool.stored(status);
-        let wanted = Approval::of(stored.pending.as_ref()?.approval.as_deref()?)?;
+        let wanted = Approval::parse(stored.pending.as_ref()?.approval.as_deref()?)?;
         let mut documents = 0..=setup.last_document();
         let is_it =
             |document: &u8| self.cast.document(*document).rendered.input_hash() == wanted.hash;
@@ -190,7 +190,7 @@ impl Decisions {
             token: token.unwrap_or(0),
             name: self
                 .pool
-                .name(&cartouche_protocol::ledger::RunName::of(current)),
+                .name(&cartouche_protocol::ledger::RunName::from_current(current)),
             rewritten: false,
             earlier_version: false,
             next_version: current.input_hash.starts_with(HashVersion::Next.prefix()),
@@ -212,7 +212,7 @@ impl Decisions {
         ledger: Ledger,
         change: Change,
     ) -> Move {
-        let ledger = trimmed(ledger, setup.policy(), facts.now, |entry, uid| {
+        let ledger = trim_history(ledger, setup.policy(), facts.now, |entry, uid| {
             let complete = knowledge.complete >> kind_number(&entry.kind) & 1 == 1;
             complete && !exists(knowledge, uid)
         });
@@ -314,9 +314,9 @@ impl Decisions {
         let object = self
             .cast
             .object(&self.pool, shown.uid, &shown.make, shown.result);
-        let ledger = Ledger::of(&self.pool.stored(knowledge.stored));
+        let ledger = Ledger::from_status(&self.pool.stored(knowledge.stored));
         let owner = owner_uid(knowledge.owner);
-        RunIdentity::of(&object)
+        RunIdentity::from_object(&object)
             .is_some_and(|run| is_needed(&ledger, is_latest, &owner, &run, deleted))
     }
 }

@@ -114,7 +114,7 @@ impl Checked {
         let Some(current) = reserved.filter(|current| current.phase != RunPhase::Created) else {
             return;
         };
-        let name = self.decisions.pool.name(&RunName::of(current));
+        let name = self.decisions.pool.name(&RunName::from_current(current));
         if world.holder(name).is_some() {
             return;
         }
@@ -130,7 +130,7 @@ impl Checked {
     /// been a run.
     fn forge(&self, world: &mut World, early: bool) {
         let stored = self.decisions.pool.stored(world.runnable.status);
-        let ledger = Ledger::of(&stored);
+        let ledger = Ledger::from_status(&stored);
         let pending = ledger.current.as_ref();
         let pending = pending.filter(|current| current.phase != RunPhase::Created);
         let bare = self.setup.bare_forgeries;

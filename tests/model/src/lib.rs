@@ -45,7 +45,7 @@
 //! is over. A mistake in its length is for the unit tests, and so is one that calls a run lost too soon,
 //! which the end does not reveal. The time until a run counts as lost is explored only where
 //! [`Configuration::grace`](configuration::Configuration::grace) is set. Code that swallows events
-//! (`is_echo`, `is_as_made`) is judged where only events wake a worker
+//! (`consume_echo`, `consume_create_echo`) is judged where only events wake a worker
 //! ([`Configuration::at_once`](configuration::Configuration::at_once)).
 //!
 //! # Several Runnables

@@ -70,7 +70,7 @@ impl Checked {
         }
         let ledger = self.decisions.ledger(knowledge.stored);
         self.decisions.remember(self.setup.mutant, memory, |state| {
-            let unobserved = state.unobserved(CLOCK);
+            let unobserved = state.find_unobserved(CLOCK);
             knowledge.unobserved_run = unobserved.and_then(|(uid, _)| run_of(uid));
             let grace = state.grace_left(&ledger, CLOCK);
             knowledge.grace_over |= grace.is_some_and(|left| left.is_zero());

@@ -325,7 +325,7 @@ fn adopt_anything(facts: &mut Facts) {
     else {
         return;
     };
-    if let Some(NameRead::Found(found)) = facts.reads.get_mut(&RunName::of(current)) {
+    if let Some(NameRead::Found(found)) = facts.reads.get_mut(&RunName::from_current(current)) {
         let run = &mut found.run;
         run.owner_uid = Some(facts.runnable.uid.clone());
         run.sequence = Some(current.sequence);
@@ -346,7 +346,7 @@ fn look_the_same(facts: &mut Facts) {
     let Some(current) = &facts.ledger.current else {
         return;
     };
-    if let Some(NameRead::Found(found)) = facts.reads.get_mut(&RunName::of(current)) {
+    if let Some(NameRead::Found(found)) = facts.reads.get_mut(&RunName::from_current(current)) {
         let run = &mut found.run;
         run.created = current.intent_at.as_ref().map(|at| at.0);
         run.made_with_status = false;
@@ -382,7 +382,7 @@ fn invent_end(facts: &mut Facts) {
         return;
     };
     let Some(uid) = &current.uid else { return };
-    let gone = facts.reads.get(&RunName::of(current)) == Some(&NameRead::Absent);
+    let gone = facts.reads.get(&RunName::from_current(current)) == Some(&NameRead::Absent);
     if !gone
         || facts
             .cached_runs

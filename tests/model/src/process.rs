@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cartouche_protocol::{
-    evaluate::{digested, fetched_run},
+    evaluate::{digest_run, fetched_run},
     ledger::{CachedRun, FetchedRun, Ledger, RunIdentity},
     process_state::{ProcessState, UNOBSERVED_FOR, UnknownRun},
 };
@@ -204,7 +204,7 @@ impl Decisions {
     }
 
     fn as_made(&self, shown: &Shown) -> Option<CachedRun> {
-        self.made(shown).map(|made| CachedRun::of(&made))
+        self.made(shown).map(|made| CachedRun::from_fetched(&made))
     }
 
     /// Returns the identity of a run.
@@ -212,7 +212,7 @@ impl Decisions {
         let object = self
             .cast
             .object(&self.pool, shown.uid, &shown.make, shown.result);
-        RunIdentity::of(&object)
+        RunIdentity::from_object(&object)
     }
 
     /// Returns a run as a watch keeps it, beside this status.
@@ -222,13 +222,13 @@ impl Decisions {
             .object(&self.pool, shown.uid, &shown.make, shown.result);
         let compiled = &self.cast.document(shown.make.document).compiled;
         let history = &self.pool.stored(status).history;
-        let run = RunIdentity::of(&object)?;
-        Some(digested(Some(compiled), history, run, &object, deleted))
+        let run = RunIdentity::from_object(&object)?;
+        Some(digest_run(Some(compiled), history, run, &object, deleted))
     }
 
     /// Returns the ledger of a status.
     pub(crate) fn ledger(&self, status: StatusId) -> Ledger {
-        Ledger::of(&self.pool.stored(status))
+        Ledger::from_status(&self.pool.stored(status))
     }
 }
 

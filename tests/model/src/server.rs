@@ -271,12 +271,12 @@ impl Checked {
         }
         let news = seen.cached_run != cached_run;
         seen.cached_run = cached_run;
-        let as_made = self.is_as_made(&mut worker.memory, cached.status, &shown, deleted);
+        let as_made = self.consume_create_echo(&mut worker.memory, cached.status, &shown, deleted);
         worker.woken |= news && !as_made;
     }
 
     /// Returns true if the pass that made this run knows everything that the watch shows of it.
-    fn is_as_made(
+    fn consume_create_echo(
         &self,
         memory: &mut Memory,
         status: StatusId,
@@ -293,9 +293,9 @@ impl Checked {
         let ignored = self.setup.mutant == Mutant::SightsIgnored
             && memory.made.is_some_and(|made| made.uid == shown.uid);
         ignored
-            || self
-                .decisions
-                .remember(self.setup.mutant, memory, |state| state.is_as_made(&seen))
+            || self.decisions.remember(self.setup.mutant, memory, |state| {
+                state.consume_create_echo(&seen)
+            })
     }
 
     /// Returns true if a watch of runs has anything to deliver.

@@ -255,7 +255,7 @@ impl Checked {
     /// Returns true if a failed run is not to be retried, or its retry is in the future where no time passes.
     /// No retry is planned for a run that was cancelled, or that a rebuild found again.
     fn is_tried_often_enough(&self, stored: &RunnableStatus, run: &Run) -> bool {
-        let ledger = Ledger::of(stored);
+        let ledger = Ledger::from_status(stored);
         let policy = self.setup.asked();
         let allowed = |current: &CurrentRun| {
             let retry = policy.retry.as_ref();
@@ -312,7 +312,7 @@ impl Checked {
         if current.phase == RunPhase::Created {
             return None;
         }
-        let holder = world.holder(self.decisions.pool.name(&RunName::of(current)))?;
+        let holder = world.holder(self.decisions.pool.name(&RunName::from_current(current)))?;
         let own = holder.make.owner == world.runnable.owner && !holder.make.forged;
         let is_it = own && i64::from(holder.make.number) == current.sequence;
         (!is_it && (!own || self.setup.fixed_name)).then_some(holder.uid)

@@ -34,7 +34,7 @@ impl Checked {
             && self
                 .decisions
                 .remember(self.setup.mutant, &mut worker.memory, |state| {
-                    state.is_echo(&version)
+                    state.consume_echo(&version)
                 });
         worker.woken |= !echo;
     }
@@ -125,7 +125,7 @@ impl Checked {
                     managed_fields: &noted(&cached),
                 };
                 let stored = mutant.bend_stored(state, stored);
-                (!state.is_behind(Some(&version))).then(|| state.begin(stored, CLOCK))
+                (!state.check_cached_version(Some(&version))).then(|| state.begin(stored, CLOCK))
             });
         let Some(begun) = begun else {
             return false;
@@ -240,7 +240,7 @@ impl Checked {
         };
         let stored = self.decisions.pool.stored(pass.knowledge.stored);
         if let Some(current) = &stored.current_run {
-            let name = RunName::of(current);
+            let name = RunName::from_current(current);
             let make = Make {
                 owner: pass.knowledge.owner,
                 number: u16::try_from(current.sequence).unwrap_or_default(),
@@ -298,7 +298,7 @@ impl Checked {
         let ledger = self.decisions.ledger(pass.knowledge.stored);
         self.decisions
             .remember(self.setup.mutant, &mut worker.memory, |state| {
-                state.compared(&ledger);
+                state.record_comparison(&ledger);
             });
     }
 }

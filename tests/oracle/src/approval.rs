@@ -31,7 +31,7 @@ impl Past {
         let Some(after) = after.filter(|_| self.needs_approval) else {
             return;
         };
-        let is_approved = approved.and_then(Approval::of).is_some_and(|given| {
+        let is_approved = approved.and_then(Approval::parse).is_some_and(|given| {
             (given.sequence, given.hash.as_str()) == (after.sequence, approved_hash(after))
         });
         let is_same = |before: &&CurrentRun| {

@@ -143,7 +143,7 @@ impl Run {
                 .to_owned(),
             token: tag("annotations", RERUN_TOKEN_ANNOTATION).map(str::to_owned),
             profile: tag("annotations", PROFILE_ANNOTATION)
-                .and_then(ProfileVersion::of)
+                .and_then(ProfileVersion::parse)
                 .map(|version| version.name),
             created: created.ok().map(Timestamp::as_second),
             result: succeeded.and_then(|condition| match condition["status"].as_str()? {

@@ -147,8 +147,8 @@ fn job() -> Result<Value> {
         rerun_token: None,
     };
     let profile = Profile::compile(&serde_json::from_value(production())?)?;
-    let made = profile.applied(
-        &rendered.filled(&facts, Some(profile.values()))?,
+    let made = profile.apply(
+        &rendered.fill(&facts, Some(profile.values()))?,
         &context,
         &facts,
     )?;

@@ -306,7 +306,7 @@ fn merged_by_us(run: &Value, patch: &Value) -> Value {
         rerun_token: None,
     };
     let profile = Profile::compile(&profile).unwrap();
-    let made = profile.applied(&rendered, &context, &facts).unwrap();
+    let made = profile.apply(&rendered, &context, &facts).unwrap();
     made.document().clone()
 }
 

@@ -137,8 +137,8 @@ impl<'a> Decoder<'a> {
             Resolved::Integer(integer) => Value::from(integer),
             // The API server keeps integers of more than 63 bits as floats.
             #[expect(clippy::cast_precision_loss)]
-            Resolved::Large(integer) => number::stored(integer as f64).unwrap_or_default(),
-            Resolved::Float(float) => number::stored(float).ok_or_else(|| {
+            Resolved::Large(integer) => number::normalize(integer as f64).unwrap_or_default(),
+            Resolved::Float(float) => number::normalize(float).ok_or_else(|| {
                 refuse(format!(
                     "kubectl refuses the number {}: JSON has no such number",
                     scalar.text

@@ -94,7 +94,7 @@ impl<'a> Scanner<'a> {
             return Ok(true);
         }
         match self.by_number.get(&self.taken) {
-            Some(&level) => self.is_still_possible(level),
+            Some(&level) => self.refresh_possible_key(level),
             None => Ok(false),
         }
     }
@@ -136,7 +136,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Returns true if a possible key can still be one: not beyond its line, nor when it gets too long.
-    fn is_still_possible(&mut self, level: usize) -> Result<bool, Refusal> {
+    fn refresh_possible_key(&mut self, level: usize) -> Result<bool, Refusal> {
         let here = self.cursor.mark;
         let Some(key) = self.possible_keys.get_mut(level) else {
             return Ok(false);

@@ -60,7 +60,7 @@ fn unknown(name: &str, amount: &Part<'_>) -> Option<Fault> {
 fn unlikely(name: &str, amount: &Part<'_>, least: f64) -> Option<Fault> {
     let quantity = quantity::read(amount.value)?;
     let value = quantity.amount();
-    let (number, written) = (quantity.number, shown(amount));
+    let (number, written) = (quantity.number, format_amount(amount));
     match name {
         "memory" | "ephemeral-storage" if value > 0.0 && value < least => {
             let message = format!("{name} {written} is less than any container needs");
@@ -105,7 +105,7 @@ fn above_limits(container: &Part<'_>, resources: &Part<'_>) -> Vec<Fault> {
             continue;
         };
         if asked.is_more_than(&most) {
-            let (asked, most) = (shown(&request), shown(&limit));
+            let (asked, most) = (format_amount(&request), format_amount(&limit));
             let message = format!(
                 "{} requests {asked} of {name}, and its limit is {most}: the API server refuses this",
                 container.container()
@@ -120,7 +120,7 @@ fn above_limits(container: &Part<'_>, resources: &Part<'_>) -> Vec<Fault> {
     faults
 }
 
-fn shown(amount: &Part<'_>) -> String {
+fn format_amount(amount: &Part<'_>) -> String {
     match amount.value.as_str() {
         Some(text) => text.to_owned(),
         None => amount.value.to_string(),

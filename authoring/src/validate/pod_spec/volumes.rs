@@ -35,7 +35,7 @@ pub(super) struct Brought<'a> {
 }
 
 impl<'a> Brought<'a> {
-    pub(super) fn of(objects: &'a Objects, template: &Document) -> Self {
+    pub(super) fn collect(objects: &'a Objects, template: &Document) -> Self {
         let profiles = objects.profiles.iter();
         let run = template.value.pointer("/spec/template");
         let is_merged = run.is_some_and(is_merged);

@@ -38,23 +38,23 @@ pub(super) struct Answer {
 
 impl Answer {
     pub(super) fn approved(namespace: &str, runnable: &Runnable, approval: &Approval) -> Self {
-        Self::of(namespace, runnable, approval, "is approved").with(true, GOOD)
+        Self::new(namespace, runnable, approval, "is approved").with(true, GOOD)
     }
 
     pub(super) fn already(namespace: &str, runnable: &Runnable, approval: &Approval) -> Self {
-        Self::of(namespace, runnable, approval, "is already approved").with(true, GOOD)
+        Self::new(namespace, runnable, approval, "is already approved").with(true, GOOD)
     }
 
     pub(super) fn tried(namespace: &str, runnable: &Runnable, approval: &Approval) -> Self {
         let text = "would be approved (dry run: nothing was changed)";
-        Self::of(namespace, runnable, approval, text).with(false, GOOD)
+        Self::new(namespace, runnable, approval, text).with(false, GOOD)
     }
 
     /// Returns the answer for a rejected run.
     pub(super) fn rejected(namespace: &str, runnable: &Runnable, approval: &Approval) -> Self {
         Self {
             rejected: true,
-            ..Self::of(namespace, runnable, approval, "is rejected")
+            ..Self::new(namespace, runnable, approval, "is rejected")
         }
     }
 
@@ -65,12 +65,12 @@ impl Answer {
         approval: &Approval,
     ) -> Self {
         let text = "would be rejected (dry run: nothing was changed)";
-        Self::of(namespace, runnable, approval, text)
+        Self::new(namespace, runnable, approval, text)
     }
 
     /// Returns the answer for a question that the user answered with no.
     pub(super) fn refused(namespace: &str, runnable: &Runnable, approval: &Approval) -> Self {
-        Self::of(namespace, runnable, approval, "is not approved").with(false, FOUND)
+        Self::new(namespace, runnable, approval, "is not approved").with(false, FOUND)
     }
 
     /// Returns the answer where no run waits for a person; `message` says why.
@@ -97,7 +97,7 @@ impl Answer {
         }
     }
 
-    fn of(namespace: &str, runnable: &Runnable, approval: &Approval, what: &str) -> Self {
+    fn new(namespace: &str, runnable: &Runnable, approval: &Approval, what: &str) -> Self {
         let (name, sequence) = (runnable.name_any(), approval.sequence);
         let message = format!("run {sequence} of {name} {what}: {approval}");
         Self {
@@ -109,7 +109,7 @@ impl Answer {
     }
 
     /// Adds what was not read, without which it is unknown if the run that was shown is this one.
-    pub(super) fn unverified(mut self, secrets: &BTreeSet<String>) -> Self {
+    pub(super) fn with_unverified(mut self, secrets: &BTreeSet<String>) -> Self {
         if !secrets.is_empty() {
             self.message.push_str(" (not verified)");
         }

@@ -34,16 +34,16 @@ pub(super) async fn answer(
         Waiting::ForPerson(approval) => approval,
         Waiting::Approved(approval) => {
             let answer = Answer::already(namespace, runnable, &approval);
-            return Ok(answer.unverified(&unverified));
+            return Ok(answer.with_unverified(&unverified));
         }
         Waiting::Nothing(why) => return Ok(Answer::nothing(namespace, runnable, why)),
     };
-    let shown = shown(&first_line(error), (runnable, &approval), cluster)?;
+    let shown = format_status(&first_line(error), (runnable, &approval), cluster)?;
     answered((runnable, &approval), (shown, &unverified), args, cluster).await
 }
 
 /// Returns the text shown in place of the run: the spec of its Runnable, and the API server's answer about the run.
-fn shown(
+fn format_status(
     why: &str,
     (runnable, approval): (&Runnable, &Approval),
     cluster: &Cluster,
@@ -52,7 +52,7 @@ fn shown(
     let spec = object_diff::shown_new(&as_json(runnable)?["spec"]);
     let mut out = format!("Runnable {namespace}/{name}:\n{spec}");
     let pending = pending::pending(runnable);
-    let tried = pending.and_then(|pending| pending::tried(pending, &name, None));
+    let tried = pending.and_then(|pending| pending::describe_dry_run(pending, &name, None));
     if let Some(tried) = tried {
         let _ = writeln!(out, "{}", in_one_line(&tried));
     }

@@ -49,7 +49,7 @@ pub(super) fn waiting(
     let own = Asks::of_runnable(&prospect.runnable.spec);
     let general = Asks::of_template(&prospect.template.spec);
     let policy = Policy::as_far_as_usable(&own, &general).approval;
-    let asked = asked_for(runnable).and_then(Approval::of);
+    let asked = asked_for(runnable).and_then(Approval::parse);
     let rendered = match (prospect.due, hash_of(prospect, asked.as_ref())) {
         (Some(due), Ok(hash)) => Rendered::Known(due, hash),
         (Some(due), Err(_)) if asked.is_none() && !matches!(due, Due::New(_)) => {
@@ -112,7 +112,7 @@ fn of_rendered(
         Rendered::Unverified => return of_status(runnable, place),
         Rendered::Untold(why) => return Err(unknown(why, &name, place)),
     };
-    let asked = asked_for(runnable).and_then(Approval::of);
+    let asked = asked_for(runnable).and_then(Approval::parse);
     let asked = asked.map(|asked| asked.sequence);
     let sequence = match (due, asked) {
         (Due::New(sequence), _) => sequence,
@@ -204,7 +204,7 @@ fn asked_in_known_form(runnable: &Runnable) -> anyhow::Result<Option<Approval>> 
     let Some(asked) = asked_for(runnable) else {
         return Ok(None);
     };
-    let read = Approval::of(asked).ok_or_else(|| {
+    let read = Approval::parse(asked).ok_or_else(|| {
         anyhow!(
             "the status of {} asks for an approval in a form that this release of the command does not know, {}: nothing is written\n\
              hint: use a newer release of cartouche",
@@ -233,7 +233,7 @@ pub(super) fn waits_now(runnable: &Runnable) -> anyhow::Result<Approval> {
 pub(super) fn is_given(runnable: &Runnable, approval: &Approval) -> bool {
     let text = approval.to_string();
     let annotation = |name: &str| runnable.annotations().get(name);
-    let rejection = annotation(REJECTED_ANNOTATION).and_then(|it| Rejection::of(it));
+    let rejection = annotation(REJECTED_ANNOTATION).and_then(|it| Rejection::parse(it));
     let is_refused = rejection.is_some_and(|it| it.approval == text);
     !is_refused && annotation(APPROVED_ANNOTATION) == Some(&text)
 }

@@ -73,7 +73,7 @@ pub(super) enum Last {
 impl Comparison {
     /// Compares the runs, after a dry run of the new one: as the ServiceAccount of the Runnable, or as the user if
     /// permitted.
-    pub(crate) async fn of(
+    pub(crate) async fn compare(
         prospect: &Prospect,
         as_account: bool,
         cluster: &Cluster,
@@ -134,9 +134,9 @@ impl Comparison {
             last if let Some(run) = last.run() => object_diff::shown_new(run),
             // No run is made because of it, but the next one will have it.
             Last::Known(found) if found.changes.is_empty() && self.would_run == Some(false) => {
-                object_diff::shown(&found.by_profile)
+                object_diff::format_changes(&found.by_profile)
             }
-            Last::Known(found) => object_diff::shown(&found.changes),
+            Last::Known(found) => object_diff::format_changes(&found.changes),
             _ => String::new(),
         }
     }
@@ -174,10 +174,10 @@ fn last(prospect: &Prospect, last_run: LastRun, served: Option<&Value>) -> (Last
         LastRun::Gone { name, ended } => (Last::Gone { name, ended }, None),
         LastRun::Known(object) => {
             let new = match served {
-                Some(served) => Side::of(served).with(prospect.run.facts()),
-                None => Side::of(&prospect.run.object),
+                Some(served) => Side::from_object(served).with(prospect.run.facts()),
+                None => Side::from_object(&prospect.run.object),
             };
-            let (old, making) = (Side::of(&object), prospect.making());
+            let (old, making) = (Side::from_object(&object), prospect.making());
             let found = match served {
                 Some(_) => differences(&old, &new, Some(&making)),
                 None => rendered_differences(&old, &new, Some(&making)),
@@ -235,7 +235,7 @@ fn notes(prospect: &Prospect, last: &Last, served: bool) -> Vec<String> {
         Last::NotSeen { .. } | Last::Known(_) => {}
     }
     notes.extend(prospect.newer.as_ref().map(|newer| {
-        let what = in_one_line(Told::of(&newer.message).what);
+        let what = in_one_line(Told::parse(&newer.message).what);
         format!("{what}; the newer release decides about the run")
     }));
     if let Last::Known(found) = last
@@ -316,7 +316,7 @@ async fn last_run(runnable: Option<&Runnable>, cluster: &Cluster) -> anyhow::Res
     let name = &current.name;
     let read = cluster.object(&current.api_version, &current.kind, name);
     let found = match read.await {
-        Err(error) if Denied::of(&error).is_some() => {
+        Err(error) if Denied::find(&error).is_some() => {
             let (name, why) = (name.clone(), first_line(&error));
             return Ok(LastRun::NotSeen { name, why });
         }
@@ -342,7 +342,7 @@ async fn last_run(runnable: Option<&Runnable>, cluster: &Cluster) -> anyhow::Res
 async fn dry_run(prospect: &Prospect, cluster: &Cluster) -> anyhow::Result<Value> {
     let rendered = &prospect.run.rendered;
     let (api_version, kind) = (rendered.api_version(), rendered.kind());
-    let Some(served) = cluster.served(api_version, kind).await? else {
+    let Some(served) = cluster.find_kind(api_version, kind).await? else {
         bail!("the cluster has no kind {kind} of {api_version}\nhint: install what serves it");
     };
     let api = cluster.objects(&served);

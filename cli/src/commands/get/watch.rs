@@ -16,7 +16,7 @@ use kube::{
 
 use super::{AGE, GetArgs, Layout, ListFormat, name_line, nothing};
 use crate::{
-    cluster::{Cluster, as_json, explained},
+    cluster::{Cluster, as_json, explain_error},
     live::table::Columns,
     outcome::{Outcome, print, print_error},
 };
@@ -27,11 +27,11 @@ pub(super) async fn watch(
     present: &[Runnable],
     cluster: &Cluster,
 ) -> anyhow::Result<Outcome> {
-    let printer = Printer::with(Layout::of(args), args.output, present);
+    let printer = Printer::with(Layout::from_args(args), args.output, present);
     let mut shown = Shown::default();
     let mut goes_on = print(&printer.header)?;
     for runnable in present {
-        if shown.is_news(runnable, &printer) {
+        if shown.note_printed(runnable, &printer) {
             goes_on = goes_on && print(&printer.changed(runnable)?)?;
         }
     }
@@ -89,7 +89,7 @@ fn interrupted(error: watcher::Error, told: &mut bool) -> anyhow::Result<()> {
         | Error::WatchFailed(error) => {
             let is_forbidden =
                 matches!(&error, kube::Error::Api(status) if matches!(status.code, 401 | 403));
-            let error = explained("watching Runnables", error);
+            let error = explain_error("watching Runnables", error);
             if is_forbidden {
                 return Err(error);
             }
@@ -117,7 +117,7 @@ impl Printer {
     /// Makes a printer whose columns are wide enough for the Runnables present now.
     fn with(layout: Layout, output: ListFormat, present: &[Runnable]) -> Self {
         let rows: Vec<_> = present.iter().map(|it| layout.row(it)).collect();
-        let columns = Columns::of(&layout.header(), &rows);
+        let columns = Columns::measure(&layout.header(), &rows);
         let header = match output {
             ListFormat::Table | ListFormat::Wide => columns.line(&layout.header()),
             ListFormat::Json | ListFormat::Yaml | ListFormat::Name => String::new(),
@@ -193,7 +193,7 @@ struct Shown {
 
 impl Shown {
     /// Notes the Runnable, and returns true if it has to be printed.
-    fn is_news(&mut self, runnable: &Runnable, printer: &Printer) -> bool {
+    fn note_printed(&mut self, runnable: &Runnable, printer: &Printer) -> bool {
         let mark = printer.mark(runnable);
         let before = self
             .printed
@@ -237,7 +237,7 @@ impl Shown {
         if !is_known && !is_picked {
             return None;
         }
-        let is_news = self.is_news(&runnable, printer);
+        let is_news = self.note_printed(&runnable, printer);
         if !is_picked {
             // Printed once more, so that the user sees why it no longer matches.
             self.printed.remove(&key(&runnable));

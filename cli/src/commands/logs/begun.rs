@@ -34,7 +34,7 @@ enum Awaited {
 }
 
 /// Waits for the run that answers the last change of the Runnable. Prints to standard error why there is none yet.
-pub(super) async fn begun(name: &str, cluster: &Cluster) -> anyhow::Result<LedgerRun> {
+pub(super) async fn wait_for_run(name: &str, cluster: &Cluster) -> anyhow::Result<LedgerRun> {
     let mut told = String::new();
     let mut in_vain_since = None;
     loop {

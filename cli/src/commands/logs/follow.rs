@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 
 use crate::outcome::{FOUND, Outcome, print as put, print_error};
 use crate::{
-    cluster::{Cluster, explained},
+    cluster::{Cluster, explain_error},
     commands::logs::{
         containers, has_begun, log_line, never_begun, pods::pods, statuses, unknown_container,
         waits, why_no_pod,
@@ -197,7 +197,7 @@ async fn print(api: Api<Pod>, source: PodContainer, tail: Option<i64>) -> anyhow
     let stream = api
         .log_stream(pod, &parameters)
         .await
-        .map_err(|error| explained(&what, error))?;
+        .map_err(|error| explain_error(&what, error))?;
     let mut lines = stream.lines();
     let broken = |error| anyhow!("{what}: {error}");
     while let Some(line) = lines.try_next().await.map_err(broken)? {

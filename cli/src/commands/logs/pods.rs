@@ -27,7 +27,7 @@ pub(crate) async fn pods(
     cluster: &Cluster,
 ) -> anyhow::Result<Vec<Pod>> {
     let api: Api<Pod> = cluster.api();
-    let known = kinds::known(&run.api_version, &run.kind).map(|known| known.pods);
+    let known = kinds::find_kind(&run.api_version, &run.kind).map(|known| known.pods);
     let (Some(PodsOf::Itself | PodsOf::Labelled(_)), uid) = (known, run.uid.as_deref()) else {
         bail!(
             "it is not known how to find the pods of a {} of {}",
@@ -54,7 +54,7 @@ pub(crate) async fn pods(
     let mut own = Vec::new();
     for pod in listed {
         let value = serde_json::to_value(&pod)?;
-        if makers.iter().any(|maker| maker.made(&value)) {
+        if makers.iter().any(|maker| maker.has_created(&value)) {
             own.push(pod);
         }
     }
@@ -79,7 +79,7 @@ async fn between(
     let kind = |owner: &&OwnerReference| (owner.api_version.clone(), owner.kind.clone());
     let mut makers = BTreeSet::new();
     for of_kind in owners.iter().map(kind).collect::<BTreeSet<_>>() {
-        let uids = if let Ok(made) = made(&of_kind, run, of_run, cluster).await {
+        let uids = if let Ok(made) = fetch_uids(&of_kind, run, of_run, cluster).await {
             made
         } else {
             let named = owners.iter().filter(|owner| kind(owner) == of_kind);
@@ -92,19 +92,19 @@ async fn between(
 }
 
 /// Returns the uids of the objects of a kind that a run has made.
-async fn made(
+async fn fetch_uids(
     (api_version, kind): &(String, String),
     run: &Maker,
     of_run: &ListParams,
     cluster: &Cluster,
 ) -> anyhow::Result<Vec<String>> {
-    let served = cluster.served(api_version, kind).await?;
+    let served = cluster.find_kind(api_version, kind).await?;
     let served = served.ok_or_else(|| anyhow!("there is no kind {kind} of {api_version}"))?;
     let api = cluster.objects(&served);
     let what = format!("listing {kind}s of the run");
     let listed = within(&what, api.list_metadata(of_run)).await?.items;
     let is_own = |object: &&PartialObjectMeta<DynamicObject>| {
-        run.made(&serde_json::json!({ "metadata": object.metadata }))
+        run.has_created(&serde_json::json!({ "metadata": object.metadata }))
     };
     let own = listed.iter().filter(is_own);
     Ok(own.filter_map(ResourceExt::uid).collect())

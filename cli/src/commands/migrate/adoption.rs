@@ -14,7 +14,7 @@ use crate::cluster::{Cluster, as_json, within};
 use crate::commands::migrate::remarks::{Level, Remark};
 
 /// Returns what happens to the runs of one Runnable.
-pub(super) async fn of(
+pub(super) async fn compare(
     runnable: &Runnable,
     template: &ClusterRunTemplate,
     cluster: &Cluster,
@@ -60,7 +60,7 @@ async fn rendered(
     };
     let selected = match &runnable.spec.selector {
         None => None,
-        Some(selector) => match cluster.selected(selector).await {
+        Some(selector) => match cluster.select(selector).await {
             Ok(object) => Some(serde_json::to_value(object)?),
             Err(error) => {
                 let text = format!("it is unknown what it renders: {error:#}");
@@ -94,7 +94,7 @@ async fn adopted(
     cluster: &Cluster,
 ) -> anyhow::Result<Option<(String, bool)>> {
     let (api_version, kind) = (rendered.api_version(), rendered.kind());
-    let Some(served) = cluster.served(api_version, kind).await? else {
+    let Some(served) = cluster.find_kind(api_version, kind).await? else {
         return Ok(None);
     };
     let name = runnable.name_any();
@@ -110,9 +110,12 @@ async fn adopted(
 
 /// Returns the run that becomes the current one of a ledger rebuilt from these objects.
 fn current(objects: &[Value], rendered: &Rendered, uid: &str) -> Option<(String, bool)> {
-    let runs = objects
-        .iter()
-        .filter_map(|object| Some((RunIdentity::of(object)?, contains(object, rendered))));
+    let runs = objects.iter().filter_map(|object| {
+        Some((
+            RunIdentity::from_object(object)?,
+            contains(object, rendered),
+        ))
+    });
     let runs: Vec<(RunIdentity, bool)> = runs.collect();
     let listed = runs.iter().map(|(run, matches)| ListedRun {
         run,

@@ -74,7 +74,7 @@ pub(super) fn of_template(spec: &ClusterRunTemplateSpec) -> Vec<Remark> {
     remarks.extend(of_kind(api_version, kind));
     let empty = serde_json::json!({ "apiVersion": api_version, "kind": kind });
     let health = template.health(&empty);
-    let reports_by_condition = kinds::known(api_version, kind)
+    let reports_by_condition = kinds::find_kind(api_version, kind)
         .is_some_and(|known| known.health == HealthFrom::SucceededCondition);
     if template.has_outputs() && health.message.is_empty() && !reports_by_condition {
         let text = format!(
@@ -100,7 +100,7 @@ fn of_kind(api_version: &str, kind: &str) -> Vec<Remark> {
         let text = format!("a run can no longer be a {kind}, which is in no namespace");
         return vec![Remark::new(Level::Change, text)];
     }
-    if kinds::known(api_version, kind).is_some_and(KnownKind::is_watched) {
+    if kinds::find_kind(api_version, kind).is_some_and(KnownKind::is_watched) {
         return Vec::new();
     }
     let text = format!(

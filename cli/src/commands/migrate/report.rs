@@ -110,7 +110,7 @@ pub(super) fn report(entries: &[ObjectRemarks], format: ReportFormat) -> Outcome
 /// Returns remarks on labels that a tag turns into something other than text. Cartographer then left out all labels.
 fn lost_labels(objects: &Objects, runnable: &Document) -> Vec<Remark> {
     let draft = objects.template_of(runnable).and_then(template_file::draft);
-    let prepared = render::prepared(&runnable.value, namespace_of(runnable));
+    let prepared = render::prepare(&runnable.value, namespace_of(runnable));
     let (Some(draft), Ok(context)) = (draft, Context::new(&prepared, None)) else {
         return Vec::new();
     };

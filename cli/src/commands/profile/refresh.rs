@@ -8,7 +8,7 @@ use cartouche_crds::{
     Runnable,
 };
 use cartouche_protocol::{
-    facts::{RunnableFacts, Unknown, chosen},
+    facts::{RunnableFacts, Unknown, choose_profile},
     ledger::Ledger,
     messages::diagnosis::Diagnosis,
     profiles::Profiles,
@@ -30,7 +30,7 @@ use crate::{
     live::{
         object_diff::{self, FieldChange},
         profiles,
-        prospect::{Prospect, refreshed},
+        prospect::{Prospect, render_refresh},
         selection::plain,
     },
     outcome::{FAILED, FOUND, Outcome},
@@ -150,7 +150,7 @@ impl Refresh {
     fn foreseen(&self, runnable: &Runnable, ledger: &Ledger) -> anyhow::Result<Refreshed> {
         let name = runnable.name_any();
         let version = |name: &str| {
-            let known = self.profiles.as_ref().and_then(|all| all.named(name));
+            let known = self.profiles.as_ref().and_then(|all| all.get(name));
             known.map_or_else(|| name.to_owned(), |known| known.version.to_string())
         };
         let pinned = ledger.profile.as_deref();
@@ -167,9 +167,9 @@ impl Refresh {
         let Some(profiles) = &self.profiles else {
             return Ok(unknown("you may not list ClusterRunProfiles"));
         };
-        let mut facts = RunnableFacts::of(runnable);
-        facts.profile_refresh = Some(rerun::bounded(&self.token));
-        match chosen(&facts, profiles, false, ledger) {
+        let mut facts = RunnableFacts::from_runnable(runnable);
+        facts.profile_refresh = Some(rerun::bound_token(&self.token));
+        match choose_profile(&facts, profiles, false, ledger) {
             Ok(chosen) => match chosen.not_refreshed {
                 Some(why) => Err(self.refused(&found.name, &Diagnosis::ProfileNotRefreshed(why))),
                 None => Ok(Refreshed {
@@ -196,7 +196,7 @@ impl Refresh {
     }
 
     /// Returns the text for a Runnable. In a format for programs, stores the answer and returns an empty text.
-    fn told(&self, found: Refreshed, text: String) -> String {
+    fn record_answer(&self, found: Refreshed, text: String) -> String {
         if self.output == Format::Text {
             return text;
         }
@@ -221,9 +221,13 @@ impl Deed for Refresh {
 
     fn plan(&self, runnable: &Runnable) -> Plan {
         let (name, token) = (runnable.name_any(), &self.token);
-        let ledger = runnable.status.as_ref().map(Ledger::of).unwrap_or_default();
+        let ledger = runnable
+            .status
+            .as_ref()
+            .map(Ledger::from_status)
+            .unwrap_or_default();
         let present = runnable.annotations().get(PROFILE_REFRESH_ANNOTATION);
-        let bounded = rerun::bounded(token);
+        let bounded = rerun::bound_token(token);
         let text = match ledger.profile.as_deref() {
             Some(pinned)
                 if present == Some(token) || pinned.refresh_token.as_deref() == Some(&*bounded) =>
@@ -250,12 +254,16 @@ impl Deed for Refresh {
             problem: Some(text.trim_end().to_owned()),
             ..Refreshed::default()
         };
-        Plan::Nothing(self.told(found, text))
+        Plan::Nothing(self.record_answer(found, text))
     }
 
     async fn perform(&self, runnable: &Runnable, cluster: &Cluster) -> anyhow::Result<Outcome> {
         let (name, token) = (runnable.name_any(), &self.token);
-        let ledger = runnable.status.as_ref().map(Ledger::of).unwrap_or_default();
+        let ledger = runnable
+            .status
+            .as_ref()
+            .map(Ledger::from_status)
+            .unwrap_or_default();
         let found = self.foreseen(runnable, &ledger)?;
         let mut annotations = json!({ PROFILE_REFRESH_ANNOTATION: token });
         if let Some(request) = &self.rerun {
@@ -285,7 +293,7 @@ impl Deed for Refresh {
         };
         Ok(Outcome {
             err: format!("`{which}` shows the chosen profile\n"),
-            ..Outcome::good(self.told(found, text))
+            ..Outcome::good(self.record_answer(found, text))
         })
     }
 }
@@ -303,7 +311,7 @@ async fn dry_run(args: &RefreshArgs, token: &str, cluster: &Cluster) -> anyhow::
     }
     let (mut all, mut outcome) = (Vec::new(), Outcome::default());
     for runnable in &runnables {
-        match Box::pin(refreshed(cluster, runnable, token)).await {
+        match Box::pin(render_refresh(cluster, runnable, token)).await {
             Ok([before, after]) => all.push(Refreshed::foreseen(runnable, &before, after)),
             Err(error) if runnables.len() == 1 => return Err(error),
             Err(error) => {
@@ -379,7 +387,7 @@ impl Refreshed {
         };
         let said = said.replace(TO_DO, "\n  to do: ");
         let mut out = format!("{}: {said}\n", self.name);
-        out.push_str(&object_diff::shown(&self.changes));
+        out.push_str(&object_diff::format_changes(&self.changes));
         out
     }
 }

@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use cartouche_authoring::{foreign::in_one_line, render::profiles::best_rule};
 use cartouche_crds::{PROFILE_ANNOTATION, ProfileRequirement, Runnable};
 use cartouche_protocol::{
-    facts::{RunnableFacts, Unknown, chosen, subject},
+    facts::{RunnableFacts, Unknown, choose_profile, subject},
     ledger::Ledger,
     messages::diagnosis::{Diagnosis, Held, Unchosen},
     profiles::{Labels, Profiles, misses},
@@ -127,7 +127,7 @@ pub(crate) async fn execute(args: &WhichArgs, cluster: &Cluster) -> anyhow::Resu
     let mut all = Vec::new();
     for name in &args.names {
         let runnable = cluster.runnable(plain(name)).await?;
-        all.push(of(&runnable, profiles.as_ref(), cluster).await?);
+        all.push(explain(&runnable, profiles.as_ref(), cluster).await?);
     }
     let out = args
         .output
@@ -154,20 +154,24 @@ pub(crate) async fn unmatched(runnable: &Runnable, cluster: &Cluster) -> Vec<Str
     let Ok(profiles) = profiles::read(cluster).await else {
         return Vec::new();
     };
-    let which = of(runnable, profiles.as_ref(), cluster).await;
+    let which = explain(runnable, profiles.as_ref(), cluster).await;
     let which = which.ok().filter(|which| which.is_unmatched);
     which.map(|which| which.missed).unwrap_or_default()
 }
 
-async fn of(
+async fn explain(
     runnable: &Runnable,
     profiles: Option<&Profiles>,
     cluster: &Cluster,
 ) -> anyhow::Result<Which> {
-    let ledger = runnable.status.as_ref().map(Ledger::of).unwrap_or_default();
+    let ledger = runnable
+        .status
+        .as_ref()
+        .map(Ledger::from_status)
+        .unwrap_or_default();
     let template = cluster.template(&runnable.spec.run_template_ref.name).await;
     let mut which = match (profiles, template) {
-        (_, Err(error)) if Denied::of(&error).is_some() => {
+        (_, Err(error)) if Denied::find(&error).is_some() => {
             by_status(runnable, &ledger, first_line(&error))
         }
         (None, _) => by_status(
@@ -179,10 +183,10 @@ async fn of(
             let template = template?;
             let needed = template.as_ref().and_then(|it| it.spec.profile);
             let is_required = needed == Some(ProfileRequirement::Required);
-            let mut which = told(runnable, profiles, is_required, &ledger)?;
+            let mut which = explain_choice(runnable, profiles, is_required, &ledger)?;
             if template.is_none() {
                 let name = runnable.spec.run_template_ref.name.clone();
-                which.held = Some(Problem::of(&Diagnosis::TemplateMissing(name)));
+                which.held = Some(Problem::from_diagnosis(&Diagnosis::TemplateMissing(name)));
             }
             which
         }
@@ -202,18 +206,18 @@ async fn of(
     Ok(which)
 }
 
-fn told(
+fn explain_choice(
     runnable: &Runnable,
     profiles: &Profiles,
     is_required: bool,
     ledger: &Ledger,
 ) -> anyhow::Result<Which> {
-    let facts = RunnableFacts::of(runnable);
+    let facts = RunnableFacts::from_runnable(runnable);
     let none = Labels::new();
     let labels = profiles.namespace_labels.as_deref().unwrap_or(&none);
     let subject = subject(&facts, labels, is_required);
     let matching = |name: &str| {
-        let known = profiles.named(name)?;
+        let known = profiles.get(name)?;
         let best = best_rule(&known.spec, &subject);
         Some(Matching {
             name: name.to_owned(),
@@ -224,24 +228,29 @@ fn told(
         })
     };
     let mut is_unmatched = false;
-    let (profile, mut held) = match chosen(&facts, profiles, is_required, ledger) {
+    let (profile, mut held) = match choose_profile(&facts, profiles, is_required, ledger) {
         Ok(chosen) => (
             chosen.pinned.and_then(|pinned| matching(&pinned.name)),
             None,
         ),
         Err(Unknown::Held(held)) => {
             is_unmatched = matches!(held, Held::Unchosen(Unchosen::NoneMatches(_)));
-            (None, Some(Problem::of(&Diagnosis::Profile(held))))
+            (
+                None,
+                Some(Problem::from_diagnosis(&Diagnosis::Profile(held))),
+            )
         }
         Err(Unknown::Namespace) => return Err(no_namespace(&facts.namespace)),
     };
     // A refresh chooses as for a Runnable that was never pinned.
-    let refresh = match chosen(&facts, profiles, is_required, &Ledger::default()) {
+    let refresh = match choose_profile(&facts, profiles, is_required, &Ledger::default()) {
         Ok(chosen) => match chosen.pinned.and_then(|pinned| matching(&pinned.name)) {
             Some(matching) => Refresh::Profile(matching),
             None => Refresh::None,
         },
-        Err(Unknown::Held(held)) => Refresh::Problem(Problem::of(&Diagnosis::Profile(held))),
+        Err(Unknown::Held(held)) => {
+            Refresh::Problem(Problem::from_diagnosis(&Diagnosis::Profile(held)))
+        }
         Err(Unknown::Namespace) => return Err(no_namespace(&facts.namespace)),
     };
     let missed = if profile.is_none() {
@@ -268,7 +277,7 @@ fn told(
 fn by_status(runnable: &Runnable, ledger: &Ledger, why: String) -> Which {
     Which {
         not_seen: Some(why),
-        ..pinned(&RunnableFacts::of(runnable), ledger)
+        ..pinned(&RunnableFacts::from_runnable(runnable), ledger)
     }
 }
 
@@ -299,7 +308,7 @@ fn no_namespace(namespace: &str) -> anyhow::Error {
 }
 
 impl Problem {
-    fn of(why: &Diagnosis) -> Self {
+    fn from_diagnosis(why: &Diagnosis) -> Self {
         Self {
             message: why.to_string(),
             to_do: why.cure(),

@@ -90,7 +90,7 @@ impl Asked {
         let (mut templates, mut unread) = (Vec::new(), BTreeMap::new());
         for name in names_of(args, &runnables) {
             let read = match cluster.template(&name).await {
-                Err(error) if Denied::of(&error).is_some() => {
+                Err(error) if Denied::find(&error).is_some() => {
                     unread.insert(name, Rc::new(error));
                     continue;
                 }

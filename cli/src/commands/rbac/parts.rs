@@ -68,7 +68,7 @@ fn is_meant(args: &RbacArgs, runnable: &Runnable) -> bool {
 }
 
 /// Splits the templates and Runnables by account: one account, or those of the named or of all namespaces.
-pub(super) fn of(
+pub(super) fn split(
     asked: Asked,
     args: &RbacArgs,
     present: Option<&str>,
@@ -108,14 +108,14 @@ pub(super) fn of(
     let parts = parts.into_iter().map(|((namespace, name), runnables)| {
         refuse_no_name("account", &name)?;
         refuse_no_name("namespace", &namespace)?;
-        Ok((Account { namespace, name }, asked.of(args, runnables)))
+        Ok((Account { namespace, name }, asked.restrict(args, runnables)))
     });
     parts.collect()
 }
 
 impl Asked {
     /// Returns the part of these Runnables, with their templates and the named ones.
-    fn of(&self, args: &RbacArgs, runnables: Vec<Runnable>) -> Self {
+    fn restrict(&self, args: &RbacArgs, runnables: Vec<Runnable>) -> Self {
         let theirs = runnables.iter().map(|it| &it.spec.run_template_ref.name);
         let names: BTreeSet<&String> = args.templates.iter().chain(theirs).collect();
         let templates = self.templates.iter();

@@ -12,7 +12,7 @@ use cartouche_protocol::profiles::{KnownProfile, Labels};
 use super::RenderArgs;
 
 /// Returns an error if the named profile is not among the files.
-pub(super) fn named(name: Option<&str>, objects: &Objects) -> anyhow::Result<()> {
+pub(super) fn check_name(name: Option<&str>, objects: &Objects) -> anyhow::Result<()> {
     let Some(name) = name else {
         return Ok(());
     };
@@ -36,15 +36,15 @@ pub(super) fn labels(text: &str) -> Result<Labels, String> {
 }
 
 /// Returns the named profile, or the one that the rules choose.
-pub(super) fn of(
+pub(super) fn choose(
     args: &RenderArgs,
     objects: &Objects,
     (runnable, namespace): (&Document, &str),
     template: &Document,
 ) -> Result<Option<Arc<KnownProfile>>, Vec<Finding>> {
-    let profiles = profiles::known(objects, namespace, args.namespace_labels.as_ref());
+    let profiles = profiles::read_profiles(objects, namespace, args.namespace_labels.as_ref());
     if let Some(name) = &args.profile {
-        return Ok(profiles.named(name).cloned());
+        return Ok(profiles.get(name).cloned());
     }
     let is_required = template_file::needs_profile(template);
     let found = profiles::by_rules(objects, &profiles, (runnable, namespace), is_required);

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::{log::LastLines, origin::Origins};
 use crate::{
-    cluster::{Cluster, seen},
+    cluster::{Cluster, split},
     live::{
         events::{self, Warned},
         prospect::{Prospect, is_rendered_now},
@@ -95,7 +95,7 @@ impl Found {
 }
 
 /// Returns the current run with its cause, or `None` if there is no run.
-pub(super) async fn explained(
+pub(super) async fn find_current(
     runnable: &Runnable,
     runs: &[LedgerRun],
     prospect: Option<&Prospect>,
@@ -118,8 +118,8 @@ pub(super) async fn explained(
             },
         },
         Some(earlier) => {
-            let (old, not_old) = seen(object(earlier, cluster).await);
-            let (new, not_new) = seen(object(current, cluster).await);
+            let (old, not_old) = split(object(earlier, cluster).await);
+            let (new, not_new) = split(object(current, cluster).await);
             let (its, own) = (old.as_ref(), new.as_ref());
             let changes = changes(its, own, current, prospect);
             Because::Changed {
@@ -130,11 +130,11 @@ pub(super) async fn explained(
             }
         }
     };
-    Some(ExplainedRun::of(current.clone(), because))
+    Some(ExplainedRun::new(current.clone(), because))
 }
 
 impl ExplainedRun {
-    pub(super) fn of(run: LedgerRun, because: Because) -> Self {
+    pub(super) fn new(run: LedgerRun, because: Because) -> Self {
         Self {
             run,
             deadline: None,
@@ -169,34 +169,34 @@ fn changes(
     current: &LedgerRun,
     prospect: Option<&Prospect>,
 ) -> Option<RunDiff> {
-    let old = Side::of(old?);
+    let old = Side::from_object(old?);
     // The current rendering and profile say nothing about a run that was made of something else.
     let is_now = |it: &&Prospect| {
         let profile = it.profile.as_ref().map(ToString::to_string);
         is_rendered_now(it.due, current.sequence)
-            && new.is_none_or(|new| Side::of(new).is_made_with(profile.as_deref()))
+            && new.is_none_or(|new| Side::from_object(new).is_made_with(profile.as_deref()))
     };
     let making = prospect.filter(is_now).map(Prospect::making);
     let rendered = prospect.filter(|it| it.due == Some(Due::Pending(current.sequence)));
     let mut found = match rendered {
         Some(rendered) => {
-            let new = Side::of(&rendered.run.object);
+            let new = Side::from_object(&rendered.run.object);
             rendered_differences(&old, &new, making.as_ref())
         }
-        None => differences(&old, &Side::of(new?), making.as_ref()),
+        None => differences(&old, &Side::from_object(new?), making.as_ref()),
     };
     if let Some(prospect) = prospect.filter(|it| is_rendered_now(it.due, current.sequence))
         && let Some(selected) = &prospect.selected
     {
-        Origins::of(&prospect.template.spec.template, selected).name(&mut found.changes);
+        Origins::trace(&prospect.template.spec.template, selected).name(&mut found.changes);
     }
     Some(found)
 }
 
 /// Returns the rules that judge a run, or `None` if the template cannot be used.
-pub(super) fn judged(template: &ClusterRunTemplate, object: &Value) -> Option<Judged> {
+pub(super) fn find_rules(template: &ClusterRunTemplate, object: &Value) -> Option<Judged> {
     let template = Template::compile(&template.spec).ok()?;
-    Some(template.judged(object))
+    Some(template.choose_rule(object))
 }
 
 /// Returns the object of a run that is running, or `None`.

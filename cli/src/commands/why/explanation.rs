@@ -21,7 +21,7 @@ use super::{
     unseen, writers,
 };
 use crate::{
-    cluster::{Cluster, Denied, first_line, seen},
+    cluster::{Cluster, Denied, first_line, split},
     live::{
         events, newer_release, pending,
         place::Place,
@@ -120,13 +120,13 @@ pub(super) enum Next {
 }
 
 impl Explanation {
-    pub(super) async fn of(runnable: &Runnable, cluster: &Cluster) -> anyhow::Result<Self> {
+    pub(super) async fn fetch(runnable: &Runnable, cluster: &Cluster) -> anyhow::Result<Self> {
         let mut runs = runs::runs(runnable);
         requests::add(&mut runs, runnable, cluster).await?;
         let name = runnable.name_any();
         let prospect = prospect::of_named(cluster, &name, &Edited::default()).await;
         let mut run =
-            explained_run::explained(runnable, &runs, prospect.as_ref().ok(), cluster).await;
+            explained_run::find_current(runnable, &runs, prospect.as_ref().ok(), cluster).await;
         let read = if let Ok(prospect) = &prospect {
             Ok(Some(prospect.template.clone()))
         } else {
@@ -135,7 +135,7 @@ impl Explanation {
             Box::pin(cluster.template(name)).await
         };
         let is_hidden = read.as_ref().is_err_and(Denied::hides_templates);
-        let (template, not_seen) = seen(read);
+        let (template, not_seen) = split(read);
         let warnings = template.as_ref().and_then(warnings);
         let revisions = prospect.as_ref().ok().map(|it| it.revisions.clone());
         let of_profile = prospect.as_ref().ok().and_then(of_profile);
@@ -152,7 +152,7 @@ impl Explanation {
             let object = explained_run::at_work(&run.run, cluster).await;
             let standing = object.as_ref().map(standing).unwrap_or_default();
             run.deadline = deadline(runnable, template, standing);
-            run.judged = object.and_then(|it| explained_run::judged(template, &it));
+            run.judged = object.and_then(|it| explained_run::find_rules(template, &it));
             if shows_log {
                 run.log = Box::pin(log::last_lines(&run.run, cluster)).await;
             }
@@ -168,11 +168,11 @@ impl Explanation {
         }
         let about = (run, next, warnings);
         let retry = match &template {
-            Some(template) => Retry::of(runnable, template),
+            Some(template) => Retry::from_objects(runnable, template),
             None => Retry::by_status(runnable),
         };
         let revisions = revisions.unwrap_or_default();
-        let sources = Standing::of(runnable, revisions, cluster).await?;
+        let sources = Standing::fetch(runnable, revisions, cluster).await?;
         let explanation = Self::with(runnable, cluster.namespace.clone(), about);
         let explanation = explanation.with_cure_of_event();
         let explanation = explanation.with_retry(retry).told_at(cluster.place());
@@ -223,7 +223,7 @@ impl Explanation {
         let advised = status.zip(blocking).filter(|_| !is_deleted);
         let advised = advised.and_then(|(status, blocking)| advice(status, blocking));
         let newer = newer_release::left_alone(runnable);
-        let newer = newer.as_ref().map(|newer| Told::of(&newer.message));
+        let newer = newer.as_ref().map(|newer| Told::parse(&newer.message));
         let advised = newer
             .as_ref()
             .map_or(advised, |newer| newer.to_do.map(Cow::Borrowed));
@@ -330,7 +330,7 @@ impl Explanation {
             blocked.condition == RUN_TEMPLATE_READY
                 && blocked.reason != Category::Suspended.as_str()
         });
-        let retry = retry.map(|retry| if in_its_way { retry.blocked() } else { retry });
+        let retry = retry.map(|retry| if in_its_way { retry.block() } else { retry });
         match &retry {
             Some(Retry::Scheduled { .. }) if self.ready.is_some() => self.to_do = None,
             Some(Retry::Said { .. }) if !in_its_way => self.to_do = None,
@@ -346,7 +346,7 @@ impl Explanation {
 fn of_profile(prospect: &Prospect) -> Option<String> {
     let (name, fields) = (
         &prospect.profile.as_ref()?.name,
-        prospect.making().merged()?,
+        prospect.making().format_merged()?,
     );
     Some(format!("ClusterRunProfile {name} sets {fields}"))
 }

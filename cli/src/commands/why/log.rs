@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use cartouche_authoring::foreign::in_one_line;
 use cartouche_crds::RunResult;
-use cartouche_engines::{PodsWords, masked};
+use cartouche_engines::{PodsWords, mask};
 use cartouche_protocol::status::RunState;
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, api::LogParams};
@@ -71,7 +71,7 @@ pub(super) async fn last_lines(run: &LedgerRun, cluster: &Cluster) -> Option<Las
         ..LogParams::default()
     };
     let read = within("reading the log", api.logs(&pod, &parameters)).await;
-    let lines = shown(&read.ok()?);
+    let lines = format_tail(&read.ok()?);
     (!lines.is_empty()).then_some(LastLines {
         pod,
         container,
@@ -90,11 +90,11 @@ fn failed(pods: &[Pod]) -> Option<(String, String)> {
 }
 
 /// Returns the last lines of a log, masked and safe to print.
-fn shown(log: &str) -> Vec<String> {
+fn format_tail(log: &str) -> Vec<String> {
     // A log that is longer than the limit may end in the middle of a line.
     let is_cut = log.len() >= usize::try_from(MOST_BYTES).unwrap_or(usize::MAX);
     // Masked before it is cut, so that no part of a password is left without its name.
-    let log = masked(log);
+    let log = mask(log);
     let tail = &log[log.ceil_char_boundary(log.len().saturating_sub(BYTES))..];
     let lines = tail.lines().filter(|line| !line.trim().is_empty());
     let lines = lines.map(|line| in_one_line(&anstream::adapter::strip_str(line).to_string()));
@@ -114,17 +114,20 @@ mod tests {
     #[test]
     fn the_log_is_bounded_and_escaped() {
         assert_eq!(
-            shown("mkdir: can't create\u{202e}\n\n::error::x\n"),
+            format_tail("mkdir: can't create\u{202e}\n\n::error::x\n"),
             ["mkdir: can't create\\u202e", "\\u003a:error::x"]
         );
         let long = format!("{}\nlast\n", "ä".repeat(5000));
-        let lines = shown(&long);
+        let lines = format_tail(&long);
         assert_eq!(lines[1], "last");
         assert!(lines[0].len() <= BYTES);
-        let cut = shown(&"a".repeat(64 * 1024));
+        let cut = format_tail(&"a".repeat(64 * 1024));
         assert_eq!(cut.last().map(String::as_str), Some("(cut)"));
-        assert_eq!(shown("1\n2\n3\n4\n5\n6\n"), ["2", "3", "4", "5", "6"]);
-        assert_eq!(shown("PGPASSWORD=hunter2 psql\n"), ["PGPASSWORD=*** psql"]);
+        assert_eq!(format_tail("1\n2\n3\n4\n5\n6\n"), ["2", "3", "4", "5", "6"]);
+        assert_eq!(
+            format_tail("PGPASSWORD=hunter2 psql\n"),
+            ["PGPASSWORD=*** psql"]
+        );
     }
 
     #[test]

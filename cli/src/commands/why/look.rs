@@ -3,7 +3,7 @@
 
 mod bindings;
 
-use cartouche_authoring::objects::{GENERATED, generated};
+use cartouche_authoring::objects::{GENERATED, find_generated};
 use cartouche_crds::Runnable;
 use cartouche_language::suggestion;
 use cartouche_protocol::{
@@ -141,7 +141,7 @@ fn of_source(object: &SourceObject, names: &[String], own: Option<&str>) -> Seen
         return Seen::default();
     }
     let mut all = names.iter().map(String::as_str);
-    if let Some(found) = generated(&object.name, &mut all) {
+    if let Some(found) = find_generated(&object.name, &mut all) {
         let (_, kind) = object.type_meta();
         return Seen {
             said: vec![format!(
@@ -162,7 +162,11 @@ mod tests {
 
     fn seen(kind: SourceKind, name: &str, there: &[&str]) -> Seen {
         let there: Vec<String> = there.iter().map(|it| (*it).to_owned()).collect();
-        of_source(&SourceObject::known(kind, name), &there, Some("build-it"))
+        of_source(
+            &SourceObject::in_own_namespace(kind, name),
+            &there,
+            Some("build-it"),
+        )
     }
 
     #[test]

@@ -34,7 +34,7 @@ fn only_selected(text: &str) -> Option<String> {
 
 impl Origins {
     /// Finds them in a template's document, for the object that is selected now.
-    pub(super) fn of(template: &Value, selected: &Value) -> Self {
+    pub(super) fn trace(template: &Value, selected: &Value) -> Self {
         let text = |pointer: &str| selected.pointer(pointer).and_then(Value::as_str);
         let kind = text("/kind").unwrap_or("the selected object");
         let mut origins = Self {
@@ -66,7 +66,7 @@ impl Origins {
             }
             Value::String(text) => {
                 if let Some(fields) = only_selected(text) {
-                    self.tags.push((source::shown(at), fields));
+                    self.tags.push((source::field_path(at), fields));
                 }
             }
             _ => {}
@@ -100,7 +100,7 @@ mod tests {
             path: path.to_owned(),
             ..FieldChange::default()
         }];
-        Origins::of(template, &selected).name(&mut changes);
+        Origins::trace(template, &selected).name(&mut changes);
         changes[0].from.clone()
     }
 

@@ -45,10 +45,10 @@ pub(super) enum Retry {
 
 impl Retry {
     /// Returns the retries as the controller decides them.
-    pub(super) fn of(runnable: &Runnable, template: &ClusterRunTemplate) -> Option<Self> {
+    pub(super) fn from_objects(runnable: &Runnable, template: &ClusterRunTemplate) -> Option<Self> {
         let own = Asks::of_runnable(&runnable.spec);
-        let policy = Policy::of(&own, &Asks::of_template(&template.spec)).ok()?;
-        let ledger = Ledger::of(runnable.status.as_ref()?);
+        let policy = Policy::merge(&own, &Asks::of_template(&template.spec)).ok()?;
+        let ledger = Ledger::from_status(runnable.status.as_ref()?);
         if let Some(Ahead {
             attempt,
             attempts,
@@ -74,7 +74,7 @@ impl Retry {
         if retry.is_exhausted(current) {
             return Some(Self::Exhausted { attempts });
         }
-        let (ended, named) = retry.unnamed(current)?;
+        let (ended, named) = retry.find_unnamed(current)?;
         let named: Vec<String> = named.iter().map(|it| format!("{it:?}")).collect();
         Some(Self::NotNamed {
             ended: format!("{ended:?}"),
@@ -130,7 +130,7 @@ impl Retry {
     }
 
     /// Marks a scheduled retry as blocked.
-    pub(super) fn blocked(self) -> Self {
+    pub(super) fn block(self) -> Self {
         match self {
             Self::Scheduled {
                 attempt,
@@ -155,7 +155,7 @@ pub(super) fn deadline(
 ) -> Option<Time> {
     let own = Asks::of_runnable(&runnable.spec);
     let policy = Policy::as_far_as_usable(&own, &Asks::of_template(&template.spec));
-    let ledger = Ledger::of(runnable.status.as_ref()?);
+    let ledger = Ledger::from_status(runnable.status.as_ref()?);
     let current = ledger.at_work().find(|run| run.is_current)?;
     let made = current.started_at.filter(|_| current.stop.is_none())?;
     let started_at = match standing.works {
@@ -189,7 +189,7 @@ mod tests {
             "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunTemplate", "metadata": { "name": "greet" },
             "spec": { "template": {}, "retry": { "limit": 2 } },
         }));
-        Retry::of(&runnable.unwrap(), &template.unwrap())
+        Retry::from_objects(&runnable.unwrap(), &template.unwrap())
     }
 
     #[test]

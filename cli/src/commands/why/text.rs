@@ -86,7 +86,7 @@ fn state(explanation: &Explanation) -> String {
     let place = &explanation.place;
     // Commands about the answer of the API server need a rendered run.
     let again = explanation.not_seen.is_none().then_some(place);
-    let tried = pending.and_then(|pending| pending::tried(pending, name, again));
+    let tried = pending.and_then(|pending| pending::describe_dry_run(pending, name, again));
     if let Some(tried) = tried {
         let _ = writeln!(out, "  {}", in_one_line(&tried));
     }
@@ -107,7 +107,7 @@ fn state(explanation: &Explanation) -> String {
     let blocking = explanation.blocked_by.as_ref();
     // A message of an engine has no parts.
     let blocking = blocking.filter(|blocking| blocking.condition == RUN_TEMPLATE_READY);
-    let in_full = blocking.and_then(|blocking| Told::of(&blocking.message).in_full);
+    let in_full = blocking.and_then(|blocking| Told::parse(&blocking.message).in_full);
     if let Some(in_full) = in_full {
         let _ = writeln!(out, "  in full: {}", in_one_line(in_full));
     }
@@ -135,14 +135,14 @@ fn awaited(sources: &Standing) -> String {
         let _ = writeln!(out, "  since {}", in_one_line(&awaited.why));
     }
     for changed in &sources.changed_since {
-        let told = changed.shown();
+        let told = changed.describe();
         let _ = writeln!(out, "  changed since its run: {}", in_one_line(&told));
     }
     for hidden in &sources.not_visible {
         let _ = writeln!(
             out,
             "  you may not read {}, so what it waits for is unknown",
-            in_one_line(&named(&SourceKey::read(hidden)))
+            in_one_line(&format_name(&SourceKey::read(hidden)))
         );
     }
     out
@@ -151,7 +151,7 @@ fn awaited(sources: &Standing) -> String {
 /// Returns what blocks the Runnable, in words for people.
 fn what_blocks<'a>(explanation: &'a Explanation, blocking: &'a BlockedBy) -> &'a str {
     if blocking.condition == RUN_TEMPLATE_READY {
-        Told::of(&blocking.message).what
+        Told::parse(&blocking.message).what
     } else {
         // The message of Ready says more about a run than its engine does.
         &explanation.message
@@ -212,7 +212,7 @@ fn cause(explained: &ExplainedRun) -> String {
         let since = age::ago(run.started_at.as_ref());
         let _ = writeln!(out, "  {}", in_one_line(&judged_by(judged, &since)));
     }
-    if let Some(stopped) = requests::stopped(run) {
+    if let Some(stopped) = requests::describe_stop(run) {
         let _ = writeln!(out, "  {}", in_one_line(&stopped));
     }
     out
@@ -274,7 +274,7 @@ fn changed(run: i64, found: &Found, not_seen: Option<&str>, sources: &[SourceCha
             "the rendered object differs from run {run} in something that no field shows, such as the value of a Secret, the uid of an object or a tag in place of its value\n"
         ),
     };
-    for line in object_diff::shown(&diff.changes).lines() {
+    for line in object_diff::format_changes(&diff.changes).lines() {
         let _ = writeln!(out, "    {line}");
     }
     let are_the_cause = diff.changes.is_empty() && matches!(found, Found::Known(_));
@@ -282,7 +282,7 @@ fn changed(run: i64, found: &Found, not_seen: Option<&str>, sources: &[SourceCha
         out.push_str("  these sources of its inputs had changed:\n");
     }
     for source in sources {
-        let _ = writeln!(out, "    {}", in_one_line(&source.shown()));
+        let _ = writeln!(out, "    {}", in_one_line(&source.describe()));
     }
     if let Some(told) = diff.told_of_profile() {
         let _ = writeln!(out, "  {told}");
@@ -321,7 +321,7 @@ fn is_running(explanation: &Explanation, sequence: i64) -> bool {
 /// Returns true if the blocking condition has said already why the next run is unknown.
 fn is_said_above(explanation: &Explanation, message: &str) -> bool {
     let blocking = explanation.blocked_by.as_ref();
-    blocking.is_some_and(|blocking| Told::of(&blocking.message).what == message)
+    blocking.is_some_and(|blocking| Told::parse(&blocking.message).what == message)
 }
 
 /// Returns a line on the next run.

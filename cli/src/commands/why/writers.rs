@@ -5,7 +5,7 @@ use cartouche_crds::{
     conditions::{READY, TRUE},
 };
 use cartouche_protocol::{
-    messages::diagnosis::{Diagnosis, named},
+    messages::diagnosis::{Diagnosis, format_name},
     references::SourceObject,
     sinks,
     sources::graph,
@@ -57,7 +57,7 @@ fn found(runnable: &Runnable, all: &[Runnable]) -> Option<Writers> {
     Some(Writers {
         said: format!(
             "{} is written by Runnable {name} (writeOutputsTo), which is not ready ({reason})",
-            named(&object)
+            format_name(&object)
         ),
         to_do: format!(
             "fix Runnable {name}, which writes it: `cartouche why` of it says what is wrong"

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// Returns the positions in both lists that are compared. Elements with a merge key of pods are paired by it, unless
 /// their order differs.
-pub(super) fn of(left: &[Value], right: &[Value]) -> Vec<(Option<usize>, Option<usize>)> {
+pub(super) fn match_up(left: &[Value], right: &[Value]) -> Vec<(Option<usize>, Option<usize>)> {
     let by_name = merge_keys().find_map(|key| by_name(left, right, key));
     by_name.unwrap_or_else(|| {
         let position = |index: usize, list: &[Value]| Some(index).filter(|it| *it < list.len());

@@ -8,7 +8,7 @@ use super::*;
 fn every_field_that_differs_is_named_by_its_path() {
     let old = json!({ "spec": { "a": 1, "list": ["x", "y"], "gone": true } });
     let new = json!({ "spec": { "a": 2, "list": ["x", "z", "w"], "labels": { "a.b/c": "d" } } });
-    let shown = anstream::adapter::strip_str(&shown(&changes(&old, &new))).to_string();
+    let shown = anstream::adapter::strip_str(&format_changes(&changes(&old, &new))).to_string();
     assert_eq!(
         shown,
         "- spec.a: 1\n+ spec.a: 2\n- spec.gone: true\n+ spec.labels: {\"a.b/c\":\"d\"}\n\
@@ -20,7 +20,7 @@ fn every_field_that_differs_is_named_by_its_path() {
 fn where_a_value_comes_from_is_said_of_now() {
     let mut changes = changes(&json!({ "a": "1" }), &json!({ "a": "2\u{9b}" }));
     changes[0].from = Some("ConfigMap rel .data.version".to_owned());
-    let shown = shown(&changes);
+    let shown = format_changes(&changes);
     let from = "+ a: \"2\\u009b\"\u{1b}[0m  (now from ConfigMap rel .data.version)\n";
     assert!(shown.ends_with(from), "{shown:?}");
 }
@@ -103,7 +103,7 @@ fn files_of_containers_differ_by_members_and_by_lines() {
     );
     let found = changes(&old, &new);
     assert_eq!(
-        plain(&shown(&found)),
+        plain(&format_changes(&found)),
         "- /runner/args.yaml: a.b: 1\n+ /runner/args.yaml: a.b: 2\n\
          - /runner/args.yaml: c: []\n+ /runner/args.yaml: d: null\n\
          - /cfg/main.tf:2: two\n+ /cfg/main.tf:2: 2\\u001b[2J\n+ /cfg/main.tf:4: four\n"
@@ -122,7 +122,7 @@ fn files_of_containers_differ_by_members_and_by_lines() {
 fn a_text_that_differs_in_nothing_but_its_form_is_told_by_lines() {
     let [old, new] = ["{\"a\":1}", "{\n\"a\":1}"].map(|text| with_files("{}", text));
     assert_eq!(
-        plain(&shown(&changes(&old, &new))),
+        plain(&format_changes(&changes(&old, &new))),
         "- /cfg/main.tf:1: {\"a\":1}\n+ /cfg/main.tf:1: {\n+ /cfg/main.tf:2: \"a\":1}\n"
     );
 }
@@ -142,7 +142,7 @@ fn elements_with_names_are_compared_by_them() {
         json!({ "env": names.iter().map(one).collect::<Value>() })
     };
     let old = env(&[("A", "1"), ("B", "2"), ("C", "3")]);
-    let told = |new: &Value| plain(&shown(&changes(&old, new)));
+    let told = |new: &Value| plain(&format_changes(&changes(&old, new)));
     assert_eq!(
         told(&env(&[("X", "0"), ("A", "1"), ("C", "4")])),
         "- env[1]: {\"name\":\"B\",\"value\":\"2\"}\n+ env[0]: {\"name\":\"X\",\"value\":\"0\"}\n\

@@ -24,7 +24,7 @@ impl Edited {
             None => Ok(live.clone()),
             Some(path) => {
                 let document = one(path, RUNNABLE, |objects| &objects.runnables)?;
-                Ok(applied(live, typed(&document, "Runnable")?))
+                Ok(apply_manifest(live, parse_document(&document, "Runnable")?))
             }
         }
     }
@@ -32,7 +32,7 @@ impl Edited {
     pub(super) fn template(&self) -> anyhow::Result<Option<ClusterRunTemplate>> {
         let path = self.template.as_ref();
         path.map(|path| {
-            typed(
+            parse_document(
                 &one(path, TEMPLATE, |objects| &objects.templates)?,
                 "template",
             )
@@ -42,7 +42,7 @@ impl Edited {
 }
 
 /// Returns a live Runnable as it is once a manifest of it is applied.
-pub(super) fn applied(live: &Runnable, new: Runnable) -> Runnable {
+pub(super) fn apply_manifest(live: &Runnable, new: Runnable) -> Runnable {
     let mut runnable = live.clone();
     runnable.spec = new.spec;
     runnable.metadata.labels = new.metadata.labels;
@@ -50,7 +50,10 @@ pub(super) fn applied(live: &Runnable, new: Runnable) -> Runnable {
     runnable
 }
 
-pub(super) fn typed<T: DeserializeOwned>(document: &Document, what: &str) -> anyhow::Result<T> {
+pub(super) fn parse_document<T: DeserializeOwned>(
+    document: &Document,
+    what: &str,
+) -> anyhow::Result<T> {
     serde_json::from_value(document.value.clone()).with_context(|| {
         format!(
             "{} holds no {what} that can be read\nhint: cartouche validate says why",

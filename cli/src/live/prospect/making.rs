@@ -5,13 +5,13 @@ use std::sync::Arc;
 use cartouche_authoring::render::{self, Run, Subject, profiles::With};
 use cartouche_crds::{PinnedProfile, ProfileVersion};
 use cartouche_protocol::{
-    facts::{RunnableFacts, Unknown, chosen},
+    facts::{RunnableFacts, Unknown, choose_profile},
     ledger::{Due, Ledger},
     messages::diagnosis::{Diagnosis, Fault, Held, NotRefreshed},
     profiles::{KnownProfile, Profiles},
 };
 
-use crate::{cluster::TEMPLATES_VIEW, outcome::diagnosed};
+use crate::{cluster::TEMPLATES_VIEW, outcome::to_error};
 
 /// Message if the profile is unknown because of rules that select namespaces.
 const NO_NAMESPACE: &str = "its profile is unknown, because you may not read the namespace, whose labels a rule selects: it is shown without one";
@@ -43,7 +43,7 @@ pub(super) enum Made {
 
 impl<'a> Making<'a> {
     /// Describes the current run if it is the rendered one, or else the next one.
-    pub(super) fn of(ledger: &'a Ledger, due: Option<Due>, facts: &RunnableFacts) -> Self {
+    pub(super) fn new(ledger: &'a Ledger, due: Option<Due>, facts: &RunnableFacts) -> Self {
         let present = match due {
             None | Some(Due::New(_)) => None,
             Some(Due::Pending(present) | Due::Nothing(present) | Due::OtherHash(present)) => {
@@ -70,7 +70,7 @@ impl<'a> Making<'a> {
 
     /// Describes the next run, whether or not a change is pending.
     pub(super) fn next(ledger: &'a Ledger, facts: &RunnableFacts) -> Self {
-        Self::of(ledger, None, facts)
+        Self::new(ledger, None, facts)
     }
 
     /// Returns the profile. For the current run it is the pinned one in its present version, for the next run the one
@@ -87,22 +87,22 @@ impl<'a> Making<'a> {
         let (pinned, not_refreshed) = if self.is_present {
             (self.ledger.profile.as_deref().cloned(), None)
         } else {
-            match chosen(facts, profiles, is_required, self.ledger) {
+            match choose_profile(facts, profiles, is_required, self.ledger) {
                 Ok(chosen) => (chosen.pinned, chosen.not_refreshed),
                 Err(Unknown::Namespace) => return Ok(Made::Unknown(NO_NAMESPACE.to_owned())),
-                Err(Unknown::Held(held)) => return Err(diagnosed(&Diagnosis::Profile(held))),
+                Err(Unknown::Held(held)) => return Err(to_error(&Diagnosis::Profile(held))),
             }
         };
         let Some(pinned) = pinned else {
             return Ok(Made::Without);
         };
-        match profiles.named(&pinned.name) {
+        match profiles.get(&pinned.name) {
             None if self.is_made => Ok(Made::Unknown(format!(
                 "its profile '{}' no longer exists: it is shown without one",
                 pinned.name
             ))),
             Some(known) => Ok(Made::With(Arc::clone(known), pinned, not_refreshed)),
-            None => Err(diagnosed(&Diagnosis::Profile(Held::Gone {
+            None => Err(to_error(&Diagnosis::Profile(Held::Gone {
                 name: pinned.name,
                 not_refreshed: None,
             }))),
@@ -117,13 +117,13 @@ impl Made {
         subject: Subject<'_>,
         making: &Making<'_>,
     ) -> anyhow::Result<(Self, Run)> {
-        match self.made(subject, making) {
+        match self.render_run(subject, making) {
             Ok(run) => Ok((self, run)),
             Err(error) if making.is_made => {
                 let said = error.to_string();
                 let said = said.lines().next().unwrap_or_default();
                 let without = Self::Unknown(format!("{said}: it is shown without its profile"));
-                let run = without.made(subject, making)?;
+                let run = without.render_run(subject, making)?;
                 Ok((without, run))
             }
             Err(error) => Err(error),
@@ -131,14 +131,14 @@ impl Made {
     }
 
     /// Renders the run with its profile.
-    fn made(&self, subject: Subject<'_>, making: &Making<'_>) -> anyhow::Result<Run> {
+    fn render_run(&self, subject: Subject<'_>, making: &Making<'_>) -> anyhow::Result<Run> {
         let misfit = |name: &str, problems: &[_]| {
             let faults = Fault::all(problems);
-            diagnosed(&Diagnosis::ProfileDoesNotFit(name.to_owned(), faults))
+            to_error(&Diagnosis::ProfileDoesNotFit(name.to_owned(), faults))
         };
         let with = match self {
             Self::With(known, pinned, _) => {
-                let with = With::of(known, pinned.refresh_token.as_deref());
+                let with = With::from_profile(known, pinned.refresh_token.as_deref());
                 Some(with.map_err(|problems| misfit(&pinned.name, problems))?)
             }
             Self::Without | Self::Unknown(_) => None,
@@ -163,7 +163,7 @@ impl Made {
     }
 
     /// Returns the reason why the profile is unknown.
-    pub(super) fn unknown(&self) -> Option<String> {
+    pub(super) fn unknown_reason(&self) -> Option<String> {
         match self {
             Self::Unknown(why) => Some(why.clone()),
             Self::Without | Self::With(..) => None,
@@ -181,5 +181,5 @@ impl Made {
 
 /// Returns the error for a template that cannot be rendered or compiled.
 pub(super) fn unrendered(template: &str, faults: Vec<Fault>) -> anyhow::Error {
-    diagnosed(&Diagnosis::Unrendered(template.to_owned(), faults))
+    to_error(&Diagnosis::Unrendered(template.to_owned(), faults))
 }

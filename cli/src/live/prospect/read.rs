@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{
     Prospect,
-    edited::{Edited, applied, typed},
+    edited::{Edited, apply_manifest, parse_document},
     sources,
     state::State,
 };
@@ -30,7 +30,7 @@ pub(crate) async fn of_named(
 
 /// Renders the next run of a live Runnable, whether or not a change is pending: without and with a refresh of its
 /// profile.
-pub(crate) async fn refreshed(
+pub(crate) async fn render_refresh(
     cluster: &Cluster,
     live: &Runnable,
     token: &str,
@@ -81,7 +81,7 @@ async fn state(
     files: &[Document],
 ) -> anyhow::Result<State> {
     let selected = match &runnable.spec.selector {
-        Some(selector) => Some(serde_json::to_value(cluster.selected(selector).await?)?),
+        Some(selector) => Some(serde_json::to_value(cluster.select(selector).await?)?),
         None => None,
     };
     Ok(State {
@@ -104,11 +104,11 @@ pub(crate) async fn of_files(
 ) -> anyhow::Result<Prospect> {
     let name = document.name();
     let mut document = document.clone();
-    document.value = render::prepared(&document.value, &cluster.namespace);
+    document.value = render::prepare(&document.value, &cluster.namespace);
     let live = cluster.runnable_if_any(name).await?;
-    let new: Runnable = typed(&document, "Runnable")?;
+    let new: Runnable = parse_document(&document, "Runnable")?;
     let runnable = match &live {
-        Some(live) => applied(live, new),
+        Some(live) => apply_manifest(live, new),
         None => new,
     };
     let state = State {
@@ -128,7 +128,7 @@ fn template_of(files: &Objects, runnable: &Runnable) -> anyhow::Result<Option<Cl
     let mut templates = files.templates.iter();
     let found = templates.find(|template| template.name() == name);
     found
-        .map(|template| typed(template, "template"))
+        .map(|template| parse_document(template, "template"))
         .transpose()
 }
 
@@ -156,10 +156,7 @@ async fn selected(
     let Some(selector) = &runnable.spec.selector else {
         return Ok(None);
     };
-    match (
-        cluster.selected(selector).await,
-        files.selected_by(document),
-    ) {
+    match (cluster.select(selector).await, files.selected_by(document)) {
         (Ok(live), _) => Ok(Some(serde_json::to_value(live)?)),
         (Err(_), Selected::One(one)) => Ok(Some(one.value.clone())),
         (Err(error), _) => Err(error),

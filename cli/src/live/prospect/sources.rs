@@ -24,7 +24,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     cluster::{Cluster, within},
-    outcome::diagnosed,
+    outcome::to_error,
 };
 
 /// Inputs, as far as they are known.
@@ -99,7 +99,7 @@ pub(super) async fn read(
         };
         reads.insert(wanted, read);
     }
-    let taken = sourced_inputs::taken(own, sources, |wanted| reads.get(wanted));
+    let taken = sourced_inputs::take_inputs(own, sources, |wanted| reads.get(wanted));
     if !taken.wrong.is_nothing() {
         return Err(without(taken.wrong));
     }
@@ -151,7 +151,7 @@ fn without(
     }: NoInputs,
 ) -> anyhow::Error {
     let all: Vec<Fault> = faults.into_iter().chain(missing).collect();
-    diagnosed(&Diagnosis::Sources(all))
+    to_error(&Diagnosis::Sources(all))
 }
 
 fn in_files<'a>(
@@ -170,7 +170,7 @@ fn in_files<'a>(
 }
 
 fn unusable(file: &Document, wanted: &SourceObject, unusable: Unusable) -> anyhow::Error {
-    let (what, cure) = unusable.said();
+    let (what, cure) = unusable.explain();
     anyhow!(
         "{}: {wanted} has a value {what}\nhint: {cure}",
         file.source.name
@@ -207,7 +207,7 @@ async fn any_object(
 ) -> anyhow::Result<Read> {
     let cluster = cluster.in_namespace(wanted.namespace_in(&cluster.namespace));
     let (api_version, kind) = wanted.type_meta();
-    let Some(served) = cluster.served(api_version, kind).await? else {
+    let Some(served) = cluster.find_kind(api_version, kind).await? else {
         return Ok(Read::Known(SourceRead::Absent));
     };
     let (api, what) = (cluster.objects(&served), format!("reading {wanted}"));

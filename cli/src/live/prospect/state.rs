@@ -82,12 +82,12 @@ impl State {
             with: None,
         };
         let status = self.live.as_ref().and_then(|live| live.status.as_ref());
-        let ledger = status.map(Ledger::of).unwrap_or_default();
+        let ledger = status.map(Ledger::from_status).unwrap_or_default();
         let inputs = self.runnable.spec.inputs_from.as_deref();
         let faults = |found: &[_]| Fault::all_with(found, inputs.unwrap_or_default());
         let hash = render::input_hash(&subject);
         let hash = hash.map_err(|found| unrendered(name, faults(&found)))?;
-        let facts = RunnableFacts::of(&self.runnable);
+        let facts = RunnableFacts::from_runnable(&self.runnable);
         let unread = self.sources.unread_by(&template);
         let hash = Some(hash.as_str()).filter(|_| unread.is_empty());
         let due = due(&ledger, hash, facts.rerun_token.as_deref());
@@ -96,7 +96,7 @@ impl State {
         let making = if self.of_next {
             Making::next(&ledger, &facts)
         } else {
-            Making::of(&ledger, due, &facts)
+            Making::new(&ledger, due, &facts)
         };
         let needs_profile = self.template.spec.profile == Some(ProfileRequirement::Required);
         let with = making.with(&facts, self.profiles.as_ref(), needs_profile)?;
@@ -119,7 +119,7 @@ impl State {
             runnable: self.runnable,
             sequence: run.sequence,
             profile: with.version(),
-            unknown_profile: with.unknown(),
+            unknown_profile: with.unknown_reason(),
             not_refreshed: with.not_refreshed(),
             newer,
             run,

@@ -52,7 +52,7 @@ fn run(template: &ClusterRunTemplateSpec, seed: i64, sequence: i64, profile: &Kn
         runnable: &runnable,
         selected: None,
         sourced: &std::collections::BTreeMap::new(),
-        with: Some(With::of(profile, None).unwrap()),
+        with: Some(With::from_profile(profile, None).unwrap()),
     };
     run_numbered(&subject, sequence, None).unwrap()
 }
@@ -60,8 +60,8 @@ fn run(template: &ClusterRunTemplateSpec, seed: i64, sequence: i64, profile: &Kn
 fn between(old: &Run, new: &Run) -> RunDiff {
     let making = Making::new(&new.rendering, new.filled.as_ref(), new.rendered.document());
     differences(
-        &Side::of(&old.object),
-        &Side::of(&new.object),
+        &Side::from_object(&old.object),
+        &Side::from_object(&new.object),
         Some(&making),
     )
 }
@@ -96,7 +96,11 @@ fn the_name_of_a_run_is_told_apart_without_a_template_as_well() {
     let profile = profile(1, "small", &json!({}));
     let template = template();
     let [old, new] = [1, 2].map(|sequence| run(&template, 1, sequence, &profile));
-    let found = differences(&Side::of(&old.object), &Side::of(&new.object), None);
+    let found = differences(
+        &Side::from_object(&old.object),
+        &Side::from_object(&new.object),
+        None,
+    );
     let numbers = [
         "spec.template.spec.containers[0].env[2].value",
         "/runner/args.yaml n",
@@ -162,7 +166,7 @@ fn what_the_api_server_filled_in_does_not_differ_from_a_run_that_it_has_not_seen
         "spec": { "completionMode": "NonIndexed", "image": "a:1" },
     });
     let new = json!({ "spec": { "image": "a:2" } });
-    let (old, new) = (Side::of(&old), Side::of(&new));
+    let (old, new) = (Side::from_object(&old), Side::from_object(&new));
     let unseen = rendered_differences(&old, &new, None);
     assert_eq!(places(&unseen.changes), ["spec.image"]);
     assert_eq!(differences(&old, &new, None).changes.len(), 2);

@@ -36,7 +36,7 @@ fn waiting(reason: &str) -> Value {
 fn known(all: &[&Runnable]) -> Known {
     let of = |it: &&Runnable| {
         let key = SourceKey::runnable("shop", &it.name_any());
-        (key, Arc::new(Seen::of(it)))
+        (key, Arc::new(Seen::from_runnable(it)))
     };
     all.iter().map(of).collect()
 }
@@ -49,7 +49,12 @@ fn standing(of: &Runnable, others: &[&Runnable]) -> Standing {
 fn standing_beside(of: &Runnable, others: &[&Runnable], now: &[(&str, &str)]) -> Standing {
     let now = now.iter();
     let now = now.map(|(key, revision)| ((*key).to_owned(), (*revision).to_owned()));
-    Standing::seen(of, Arc::new(Seen::of(of)), known(others), now.collect())
+    Standing::seen(
+        of,
+        Arc::new(Seen::from_runnable(of)),
+        known(others),
+        now.collect(),
+    )
 }
 
 #[test]
@@ -92,8 +97,11 @@ fn a_circle_of_those_who_wait_has_an_end() {
 fn what_a_source_gives_by_now_is_told_beside_what_was_taken() {
     let gives = |value: &str| json!({ "observedGeneration": 1, "outputs": { "out": value } });
     let base = runnable("base", &[], &gives("new"));
-    let before = Seen::of(&runnable("base", &[], &gives("old")));
-    let (before, now) = (before.revision.unwrap(), Seen::of(&base).revision.unwrap());
+    let before = Seen::from_runnable(&runnable("base", &[], &gives("old")));
+    let (before, now) = (
+        before.revision.unwrap(),
+        Seen::from_runnable(&base).revision.unwrap(),
+    );
     let app = |revision: &str| {
         let sources = json!({ "Runnable/shop/base": revision, "Runnable/shop/root": "0" });
         let current = run(1, &json!("Succeeded"), &sources);
@@ -102,7 +110,7 @@ fn what_a_source_gives_by_now_is_told_beside_what_was_taken() {
     };
     let changed = standing(&app(before.as_str()), &[&base]).changed_since;
     assert_eq!(
-        changed[0].shown(),
+        changed[0].describe(),
         format!("Runnable shop/base, which gives the input from-base: {before} became {now}")
     );
     assert!(
@@ -122,7 +130,10 @@ fn between_two_runs_their_objects_say_what_has_changed_and_the_status_where_they
     let runs = crate::live::runs::runs(&app);
     let told = |earlier: Option<&Value>, current: Option<&Value>| {
         let changes = between(&app, (&runs[1], earlier), (&runs[0], current));
-        changes.iter().map(SourceChange::shown).collect::<Vec<_>>()
+        changes
+            .iter()
+            .map(SourceChange::describe)
+            .collect::<Vec<_>>()
     };
     let base = "Runnable shop/base, which gives the input from-base";
     assert_eq!(told(None, None), [format!("{base}: a became c")]);
@@ -191,7 +202,7 @@ fn an_object_that_labels_found_is_told_with_its_input_beside_others_that_have_ch
     let app = of_objects(&sources("a", "one"), &sources("b", "two"));
     let runs = crate::live::runs::runs(&app);
     let changes = between(&app, (&runs[1], None), (&runs[0], None));
-    let told: Vec<String> = changes.iter().map(SourceChange::shown).collect();
+    let told: Vec<String> = changes.iter().map(SourceChange::describe).collect();
     assert_eq!(
         told,
         [
@@ -221,7 +232,10 @@ fn what_an_object_gives_by_now_is_told_beside_what_was_taken() {
     );
     let told = |now: &[(&str, &str)]| {
         let changed = standing_beside(&app, &[], now).changed_since;
-        changed.iter().map(SourceChange::shown).collect::<Vec<_>>()
+        changed
+            .iter()
+            .map(SourceChange::describe)
+            .collect::<Vec<_>>()
     };
     assert_eq!(
         told(&[(size, "b"), (release, "2")]),

@@ -64,7 +64,10 @@ fn where_the_objects_of_a_kind_are_is_asked_again_when_anything_of_it_is_doubted
     known.doubt_all();
     known.put("a/v1", serves("Thing"), now);
     assert_eq!(known.look_up_moved(&key, now), Lookup::Unknown);
-    assert!(known.moved(&key).is_some(), "it is what is known meanwhile");
+    assert!(
+        known.find_moved(&key).is_some(),
+        "it is what is known meanwhile"
+    );
 }
 
 #[test]
@@ -90,7 +93,7 @@ fn discovery_that_fails_for_a_while_is_said_in_words_that_stay() {
     assert_eq!(said.as_deref(), Some("first"));
     let later = PATIENCE + UNASKED_FOR;
     assert_eq!(fail(&mut known, "much later", later), None);
-    known.answered(&("a/v0".to_owned(), "Thing".to_owned()));
+    known.clear_failure(&("a/v0".to_owned(), "Thing".to_owned()));
     assert!(known.failing.is_empty());
 }
 
@@ -108,7 +111,7 @@ fn of_very_many_kinds_that_discovery_fails_for_those_that_came_first_are_said() 
     for number in [0, MAX_ABSENT - 1] {
         assert_eq!(known.failing(&key(number)), Some("no"), "{number}");
     }
-    known.answered(&key(0));
+    known.clear_failure(&key(0));
     let later = PATIENCE + UNASKED_FOR;
     known.put_failing(key(0), why(), UNASKED_FOR);
     known.put_failing(key(5 * MAX_ABSENT), why(), later);

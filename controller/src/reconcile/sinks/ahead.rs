@@ -19,13 +19,13 @@ impl Reconciliation<'_> {
         verdict: Verdict,
     ) -> bool {
         let Verdict::Newer(has) = verdict else {
-            lock(&self.memory).sinks.is_in_line(object);
+            lock(&self.memory).sinks.clear_ahead(object);
             return false;
         };
         let is_over = {
             let mut memory = lock(&self.memory);
             let now = boot_time();
-            memory.sinks.is_ahead_for(object, CREATES_SETTLE_IN, now)
+            memory.sinks.note_ahead(object, CREATES_SETTLE_IN, now)
         };
         if !is_over {
             return false;
@@ -56,9 +56,9 @@ fn may_still_give(ledger: &Ledger, number: i64) -> Option<RunName> {
     // A lost run is gone, whatever is known of its kind.
     let current =
         current.filter(|run| run.sequence == number && run.result != Some(RunResult::Lost));
-    current.map(RunName::of).or_else(|| {
+    current.map(RunName::from_current).or_else(|| {
         let mut history = ledger.history.iter();
         let entry = history.find(|entry| entry.sequence == number && entry.result.is_none());
-        entry.map(RunName::past)
+        entry.map(RunName::from_history)
     })
 }

@@ -25,7 +25,7 @@ pub(super) struct Write<'a> {
 
 impl Reconciliation<'_> {
     /// Returns the writes that bring the sinks up to date with the outputs.
-    pub(super) async fn planned<'w>(
+    pub(super) async fn plan_writes<'w>(
         &mut self,
         ledger: &Ledger,
         from: &OutputsFrom,
@@ -33,7 +33,7 @@ impl Reconciliation<'_> {
         progress: &mut Progress,
     ) -> Vec<Write<'w>> {
         let mut of_run = None;
-        let held = sensitive::held(&progress.sinks, from, &reads);
+        let held = sensitive::collect_held(&progress.sinks, from, &reads);
         let nothing = BTreeMap::new();
         let open = ledger.outputs.as_ref().unwrap_or(&nothing);
         let declared = self.declared();
@@ -52,7 +52,7 @@ impl Reconciliation<'_> {
             let sensitive = match known {
                 Ok(sensitive) => sensitive,
                 Err(problem) => {
-                    progress.fails(&read.object, problem);
+                    progress.fail(&read.object, problem);
                     continue;
                 }
             };
@@ -75,7 +75,7 @@ impl Reconciliation<'_> {
                 }
                 _ if was_changed && self.is_held_off(&read.object, from, &progress.sinks) => {
                     let problem = SinkProblem::Fought(read.object.clone());
-                    progress.fails(&read.object, problem);
+                    progress.fail(&read.object, problem);
                 }
                 verdict => writes.push(Write {
                     read,
@@ -102,14 +102,14 @@ impl Reconciliation<'_> {
     ) -> Option<(Holder, Wanted)> {
         let found = read.found.as_ref();
         let holder = found.map_or(Holder::Nobody, |found| found.holder);
-        let mut wanted = Wanted::of(ledger, from, false);
+        let mut wanted = Wanted::new(ledger, from, false);
         let verdict = may_write(holder, wanted);
         wanted.is_waited_out = self.is_waited_out(ledger, &read.object, verdict).await;
         match may_write(holder, wanted) {
             Verdict::NotOurs => {
                 let whose = read.found.as_ref().map(|found| found.whose.clone());
                 progress.sinks.note(&read.object, 0, true);
-                lock(&self.memory).sinks.is_given_up(&read.object);
+                lock(&self.memory).sinks.give_up(&read.object);
                 let problem = SinkProblem::Anothers(read.object.clone(), whose.unwrap_or_default());
                 progress.problems.push(problem);
                 None

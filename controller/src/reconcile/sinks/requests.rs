@@ -10,7 +10,7 @@ use cartouche_protocol::{
     },
     object::{Object, is_shortened},
     references::{SourceKind, SourceObject},
-    sinks::{FoundSink, SinkProblem, created, replaced},
+    sinks::{FoundSink, SinkProblem, build_object, build_replacement},
 };
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -69,7 +69,7 @@ impl Reconciliation<'_> {
                 Err(self.sink_failed(object, &too_large))
             }
             Ok(Object(found)) => {
-                let found = FoundSink::of(object.kind, found, &self.owner(), ledger);
+                let found = FoundSink::from_object(object.kind, found, &self.owner(), ledger);
                 found.map(Some).ok_or_else(|| {
                     let unreadable = ApiError::Unanswered("no object".to_owned());
                     self.sink_failed(object, &unreadable)
@@ -95,14 +95,14 @@ impl Reconciliation<'_> {
         let path = self.sink_path(object);
         let sent = match &read.found {
             None => {
-                let body = created(object, &owner, sequence, content);
+                let body = build_object(object, &owner, sequence, content);
                 account
                     .create::<Made>(&path, &body, CreateMode::Real)
                     .await
                     .map(|made| made.metadata.uid)
             }
             Some(found) => {
-                let body = replaced(found, object, &owner, sequence, content);
+                let body = build_replacement(found, object, &owner, sequence, content);
                 let sent = account.replace::<IgnoredAny>(&path, &object.name, &body);
                 sent.await.map(|_| found.uid.clone())
             }
@@ -140,7 +140,7 @@ impl Reconciliation<'_> {
                 let mut memory = lock(&self.memory);
                 memory
                     .sinks
-                    .is_absent_for(object, CREATES_SETTLE_IN, boot_time());
+                    .note_absent(object, CREATES_SETTLE_IN, boot_time());
                 Ok(())
             }
         }
@@ -164,13 +164,13 @@ impl Reconciliation<'_> {
             }
         }
         let problem = self.sink_failed(object, error);
-        progress.fails(object, problem);
+        progress.fail(object, problem);
         Ok(())
     }
 
     /// Returns why a request for a sink failed. The sent values may be secret, and any answer may contain them.
     pub(super) fn sink_failed(&self, object: &SourceObject, error: &ApiError) -> SinkProblem {
-        let diagnosis = match error.denied() {
+        let diagnosis = match error.missing_permission() {
             Some(_) => self.cause_of(error, "store the outputs"),
             None if error.is_refusal() => {
                 let told = if object.kind == SourceKind::Secret && !may_be_told(error) {
@@ -178,12 +178,12 @@ impl Reconciliation<'_> {
                 } else {
                     error.without_values()
                 };
-                Diagnosis::Refused("store the outputs", bounded(told))
+                Diagnosis::Refused("store the outputs", truncate(told))
             }
             None => Diagnosis::NoAnswer("store the outputs"),
         };
         // A quota is no permission.
-        let requeue = match error.denied() {
+        let requeue = match error.missing_permission() {
             Some(_) => Requeue::OnRbac,
             None => Requeue::Backoff,
         };

@@ -35,7 +35,7 @@ pub(super) struct Held {
 }
 
 /// Returns what Secrets hold of the run that gave the outputs.
-pub(super) fn held(sinks: &Sinks, from: &OutputsFrom, reads: &[Read<'_>]) -> Held {
+pub(super) fn collect_held(sinks: &Sinks, from: &OutputsFrom, reads: &[Read<'_>]) -> Held {
     let (mut current, mut kept) = (BTreeMap::new(), BTreeMap::new());
     for (name, place) in &sinks.sensitive {
         let mut secrets = reads
@@ -173,9 +173,9 @@ fn has_given(run: &FetchedRun) -> bool {
 fn name_of(ledger: &Ledger, uid: &str) -> Option<RunName> {
     let current = ledger.current.as_ref();
     let current = current.filter(|run| run.uid.as_deref() == Some(uid));
-    current.map(RunName::of).or_else(|| {
+    current.map(RunName::from_current).or_else(|| {
         let mut history = ledger.history.iter();
         let entry = history.find(|entry| entry.uid.as_deref() == Some(uid));
-        entry.map(RunName::past)
+        entry.map(RunName::from_history)
     })
 }

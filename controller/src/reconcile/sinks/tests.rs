@@ -33,7 +33,7 @@ fn wanted(names: &[&str]) -> Vec<OutputSink> {
 fn written(names: &[&str]) -> Progress {
     let mut progress = Progress::default();
     for sink in wanted(names) {
-        progress.sinks.note(&sinks::of(&sink), 1, false);
+        progress.sinks.note(&sinks::identify(&sink), 1, false);
     }
     progress
 }

@@ -106,10 +106,10 @@ impl Reconciliation<'_> {
     /// Returns what was read of a Runnable. If the cache has the same version, its parsed state is shared.
     fn runnable_read(&self, runnable: &Runnable, keys: &BTreeSet<&str>) -> SourceRead {
         let mut read = SourceRead::runnable(runnable, keys);
-        let cached = RunnableKey::of(runnable).find(&self.ctx.runnables);
+        let cached = RunnableKey::from_runnable(runnable).find(&self.ctx.runnables);
         let same = cached.filter(|it| it.resource_version() == runnable.resource_version());
         if let (SourceRead::Runnable(read), Some(cached)) = (&mut read, same) {
-            read.seen = cached.seen();
+            read.seen = cached.state();
         }
         read
     }
@@ -132,7 +132,7 @@ impl Reconciliation<'_> {
                 .iter()
                 .flatten()
                 .filter_map(|object| text(object, "/metadata/uid"));
-            selections.found(watched, &self.key, source, uids.collect());
+            selections.end_read(watched, &self.key, source, uids.collect());
         }
         Ok(match listed?.as_slice() {
             [] => SourceRead::Absent,

@@ -90,7 +90,7 @@ async fn reads(inputs: usize, text: &Value, read_as: &str) -> (Result<usize, Str
         json!({ "name": format!("i{at}"), "configMapKeyRef": { "name": "m", "key": "key", "as": read_as } })
     });
     let (mut begun, account) = begun(&ctx, json!({ "inputsFrom": from.collect::<Value>() }));
-    let sourced = begun.sourced(&account, false).await;
+    let sourced = begun.read_inputs(&account, false).await;
     let sourced = sourced.map(|all| all.len()).map_err(|error| error.message);
     (sourced, begun.budget.was_heavy())
 }
@@ -132,7 +132,7 @@ async fn no_object_is_read_after_one_that_is_too_heavy() {
             json!({ "name": format!("i{at}"), "objectRef": object })
         });
         let (mut begun, account) = begun(&ctx, json!({ "inputsFrom": from.collect::<Value>() }));
-        let sourced = begun.sourced(&account, false).await;
+        let sourced = begun.read_inputs(&account, false).await;
         // Two matches are one too many, however light they are.
         assert_eq!(sourced.is_err(), is_heavy || is_by_label, "{sourced:?}");
         // Heavy objects are read once more with the place for heavy ones.

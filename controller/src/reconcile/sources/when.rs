@@ -28,7 +28,7 @@ impl Reconciliation<'_> {
             SourceKind::Secret => self
                 .ctx
                 .secrets
-                .is_watched(&self.watched(object.name.clone())),
+                .is_watched(&self.watch_key(object.name.clone())),
             _ => self
                 .watch_of(object)
                 .is_some_and(|watched| self.ctx.watches.state(&watched) == WatchState::Synced),
@@ -46,7 +46,7 @@ impl Reconciliation<'_> {
             SourceKind::Any if object.is_secret() => None,
             SourceKind::Any => {
                 let (api_version, kind) = object.type_meta();
-                let kind = self.ctx.kinds.known(api_version, kind)?;
+                let kind = self.ctx.kinds.find_known(api_version, kind)?;
                 Some(Watched {
                     purpose: Purpose::Selected,
                     kind,

@@ -180,8 +180,8 @@ async fn what_is_said_before_it_is_confirmed_is_kept_for_when_its_pods_are_gone(
         .lock()
         .unwrap()
         .pods
-        .of("run-2")
-        .asked(Ok(None), false);
+        .for_run("run-2")
+        .record_cause(Ok(None), false);
     assert_eq!(
         said,
         PodsSaid::Words("container c of pod p exited 3: boom".into())
@@ -301,7 +301,7 @@ async fn an_account_whose_permissions_nobody_tells_is_not_asked_for_them_again_a
         let stuck = reconciling(&ctx, &json!({}), "main");
         let who = Who::Account("ns".to_owned(), "default".to_owned(), "app".to_owned());
         let denied = vec![Denied::one("create", "jobs.batch")];
-        let error = ReconcileError::caused(
+        let error = ReconcileError::from_diagnosis(
             Category::StampedObjectRejectedByAPIServer,
             Requeue::OnRbac,
             Diagnosis::Forbidden(who, denied),
@@ -331,7 +331,7 @@ async fn where_outputs_cannot_be_read_all_that_is_missing_is_asked_for_too() {
     let denied = Diagnosis::Forbidden(who, vec![Denied::one("list", "pods")]);
     let cause = Diagnosis::OutputsUnread("app-1".to_owned(), Box::new(denied));
     let category = Category::OutputPathNotSatisfied;
-    let error = ReconcileError::caused(category, Requeue::OnRbac, cause, None);
+    let error = ReconcileError::from_diagnosis(category, Requeue::OnRbac, cause, None);
     stuck.with_all_missing(error).await;
     assert_eq!(asked.lock().unwrap().len(), 1);
 }

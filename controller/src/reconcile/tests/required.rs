@@ -125,7 +125,7 @@ async fn an_answer_that_others_wait_for_waits_for_none_of_them() {
     let heavy = ctx.identity.connection().heavy().clone();
     // Another reconciliation holds the place for heavy objects, and will ask the same.
     let _place = heavy.wait().await.unwrap();
-    let requests = ctx.identity.of("ns", "pods").await.unwrap();
+    let requests = ctx.identity.requests_as("ns", "pods").await.unwrap();
     let requests = requests.within(Arc::new(Budget::new(heavy, None)));
     let asking = Asking {
         namespace: "ns",

@@ -56,7 +56,7 @@ async fn look(ctx: &ControllerContext, resource_version: &str) -> Duration {
         status.observed_generation = Some(0);
     }
     let begun = Reconciliation::begin(ctx, Arc::new(stored), moment()).unwrap();
-    let settles = ReconcileError::caused(
+    let settles = ReconcileError::from_diagnosis(
         Category::Debouncing,
         Requeue::After(PAUSE),
         Diagnosis::Debouncing {
@@ -88,13 +88,13 @@ async fn a_further_change_is_said_to_settle_after_anything_else_was_said_here() 
     let (ctx, taken) = taking();
     look(&ctx, "1").await;
     let key = super::key();
-    let memory = ctx.memories.of(&key, "r");
+    let memory = ctx.memories.get_or_create(&key, "r");
     let status = RunnableStatus {
         observed_generation: Some(0),
         ..runnable("r").status.unwrap()
     };
     let change = Change::of_runnable(&RunnableStatus::default(), &status);
-    lock(&memory).pace.wrote(&change, boot_time());
+    lock(&memory).pace.record_write(&change, boot_time());
     look(&ctx, "16").await;
     assert_eq!(taken.load(Ordering::SeqCst), 2);
 }

@@ -70,14 +70,14 @@ fn begin(ctx: &ControllerContext, runnable: Runnable) -> Box<Reconciliation<'_>>
 async fn read(ctx: &ControllerContext, consistent: bool) -> Result<Value, String> {
     let mut begun = begin(ctx, sourced_runnable());
     let account = ctx.identity.own();
-    let sourced = begun.sourced(account, consistent).await;
+    let sourced = begun.read_inputs(account, consistent).await;
     let sourced = sourced.map_err(|error| error.message)?;
     Ok(sourced["size"].value.clone())
 }
 
 fn kept(ctx: &ControllerContext) -> Option<Arc<Value>> {
-    let object = SourceObject::known(SourceKind::ConfigMap, "sizes");
-    let memory = ctx.memories.of(&key(), "r");
+    let object = SourceObject::in_own_namespace(SourceKind::ConfigMap, "sizes");
+    let memory = ctx.memories.get_or_create(&key(), "r");
     let known = lock(&memory).sources.lately(&object, None, boot_time());
     match known? {
         SourceRead::ConfigMap(value) => Some(value),
@@ -103,7 +103,7 @@ async fn what_changes_while_it_is_read_is_read_again() {
     let changed = known.clone();
     let (ctx, _) = answering(move |time| {
         if let (1, Some(ctx)) = (time, changed.lock().unwrap().upgrade()) {
-            let memory = ctx.memories.of(&key(), "r");
+            let memory = ctx.memories.get_or_create(&key(), "r");
             lock(&memory).sources_changed(|object| object.name == "sizes");
         }
         sizes(&time.to_string())
@@ -142,7 +142,7 @@ async fn the_same_value_is_kept_once() {
 async fn what_changes_of_ancestors_while_it_is_decided_by_them_counts() {
     let (ctx, _) = answering(|_| sizes("s"));
     let decided = || {
-        lock(&ctx.memories.of(&key(), "r"))
+        lock(&ctx.memories.get_or_create(&key(), "r"))
             .telling
             .is_of_ancestors()
     };
@@ -156,7 +156,7 @@ async fn what_changes_of_ancestors_while_it_is_decided_by_them_counts() {
 #[tokio::test]
 async fn what_was_put_off_and_is_not_decided_again_is_not_looked_at_without_a_pause() {
     let (ctx, _) = answering(|_| sizes("s"));
-    let memory = ctx.memories.of(&key(), "r");
+    let memory = ctx.memories.get_or_create(&key(), "r");
     let moved = Sources::NOTHING;
     lock(&memory).telling.moved_on(&moved, boot_time());
     assert!(lock(&memory).telling.puts_off(&moved, boot_time()));
@@ -202,15 +202,15 @@ async fn inputs_that_go_and_come_back_are_watched_again() {
     let (ctx, _) = answering(|_| sizes("s"));
     read(&ctx, false).await.unwrap();
     let watched = Watched::config_maps();
-    assert_eq!(ctx.selections.of(&watched), [key()]);
+    assert_eq!(ctx.selections.list_selecting(&watched), [key()]);
     let mut begun = begin(&ctx, sourced_runnable());
     begun.observe_watches().await;
     // Nothing is read, for example because the template does not exist.
     let mut without = begin(&ctx, runnable("r"));
     without.observe_watches().await;
-    assert!(ctx.selections.of(&watched).is_empty());
+    assert!(ctx.selections.list_selecting(&watched).is_empty());
     read(&ctx, false).await.unwrap();
-    assert_eq!(ctx.selections.of(&watched), [key()]);
+    assert_eq!(ctx.selections.list_selecting(&watched), [key()]);
 }
 
 #[tokio::test]
@@ -228,7 +228,7 @@ async fn a_secret_that_cannot_be_read_any_more_is_not_asked_for_without_a_pause(
     let mut begun = begin(&ctx, of_secret);
     assert_eq!(begun.sources_again(), None);
     let account = ctx.identity.own();
-    assert!(begun.sourced(account, false).await.is_ok());
+    assert!(begun.read_inputs(account, false).await.is_ok());
     let again = begun.sources_again().unwrap().as_secs();
     assert!((26..=33).contains(&again), "{again}");
     sleep(10);
@@ -270,7 +270,7 @@ async fn reads_outputs(runnables: usize, output: Value) -> Result<usize, String>
     reader.spec.inputs_from = Some(serde_json::from_value(from.collect()).unwrap());
     let mut begun = begin(&ctx, reader);
     let account = ctx.identity.own().clone().within(begun.budget.clone());
-    let sourced = begun.sourced(&account, false).await;
+    let sourced = begun.read_inputs(&account, false).await;
     assert!(begun.budget.was_heavy());
     sourced.map(|all| all.len()).map_err(|error| error.message)
 }

@@ -170,7 +170,7 @@ async fn a_time_that_is_over_while_the_status_is_written_is_looked_at_at_once() 
         timeout: Some("10s".to_owned()),
         ..Asks::default()
     };
-    begun.facts.policy = Policy::of(&asks, &Asks::default()).unwrap();
+    begun.facts.policy = Policy::merge(&asks, &Asks::default()).unwrap();
     begun.facts.policy_from = PolicyFrom::Read;
     begun.facts.now = "2026-01-01T00:00:09Z".parse().ok();
     let again = begun.finish(End::Settled).await.unwrap();

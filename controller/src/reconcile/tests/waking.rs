@@ -13,7 +13,7 @@ use crate::{
 fn is_woken_at_once(outputs_changed: bool, waits_beside_inputs: bool) -> bool {
     let (enqueuer, waiting) = Enqueuer::new();
     let ctx = serving_with(enqueuer, |_| (StatusCode::NOT_FOUND, Value::Null));
-    let memory = ctx.memories.of(&key(), "any");
+    let memory = ctx.memories.get_or_create(&key(), "any");
     write_words(&mut lock(&memory), boot_time());
     lock(&memory).waits_beside_inputs = waits_beside_inputs;
     let other = RunnableKey {

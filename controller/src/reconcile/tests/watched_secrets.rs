@@ -41,7 +41,7 @@ fn account(ctx: &ControllerContext, name: &str) {
 
 /// Returns the watched Secrets of the Runnable, each with its account.
 fn watched(ctx: &ControllerContext) -> Vec<String> {
-    let wanted = ctx.secrets.wanted(&key()).into_iter();
+    let wanted = ctx.secrets.list_found(&key()).into_iter();
     wanted
         .map(|it| format!("{} as {}", it.name, it.account))
         .collect()
@@ -52,7 +52,7 @@ fn begin(ctx: &ControllerContext, runnable: Runnable) -> Box<Reconciliation<'_>>
 }
 
 fn object(name: &str) -> SourceObject {
-    SourceObject::known(SourceKind::Secret, name)
+    SourceObject::in_own_namespace(SourceKind::Secret, name)
 }
 
 /// Simulates that a reconciliation has found these Secrets.
@@ -130,7 +130,7 @@ async fn what_another_account_read_before_a_secret_is_watched_is_not_relied_on()
     let begin = |runnable: Runnable| begin(&ctx, runnable).watch_secrets();
     begin(reader("one", &["db"]));
     let object = object("db");
-    let memory = ctx.memories.of(&key(), "r");
+    let memory = ctx.memories.get_or_create(&key(), "r");
     let keep = || {
         let known = &mut lock(&memory).sources;
         known.keep(object.clone(), SourceRead::Absent, None, boot_time());

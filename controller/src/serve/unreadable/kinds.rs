@@ -1,7 +1,7 @@
 //! Status of each of the controller's own kinds for an object that cannot be read.
 
 use cartouche_crds::{ClusterRunProfile, ClusterRunTemplate};
-use cartouche_protocol::{category::Category, messages::format::bounded, status};
+use cartouche_protocol::{category::Category, messages::format::truncate, status};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
 use serde_json::{Value, json};
 
@@ -70,8 +70,8 @@ impl ReportUnreadable for ClusterRunTemplate {
         now: Timestamp,
     ) -> Vec<Condition> {
         let why = without_place(&unreadable.why);
-        let message = bounded(format!("the template cannot be read: {why}"));
-        template_status::refused(&unreadable.stored, &message, generation, now)
+        let message = truncate(format!("the template cannot be read: {why}"));
+        template_status::refusal_conditions(&unreadable.stored, &message, generation, now)
     }
 
     fn placeholder() -> Value {
@@ -86,8 +86,8 @@ impl ReportUnreadable for ClusterRunProfile {
         now: Timestamp,
     ) -> Vec<Condition> {
         let why = without_place(&unreadable.why);
-        let message = bounded(format!("the profile cannot be read: {why}"));
-        template_status::refused(&unreadable.stored, &message, generation, now)
+        let message = truncate(format!("the profile cannot be read: {why}"));
+        template_status::refusal_conditions(&unreadable.stored, &message, generation, now)
     }
 
     fn placeholder() -> Value {
@@ -97,7 +97,7 @@ impl ReportUnreadable for ClusterRunProfile {
 
 pub(super) fn message(why: &str) -> String {
     let why = without_place(why);
-    bounded(format!(
+    truncate(format!(
         "the Runnable cannot be read, so no run is created and none is followed: {why}"
     ))
 }

@@ -68,7 +68,7 @@ impl<T: Clone + Eq + Hash + Ord> Links<T> {
     }
 
     /// Returns the Runnables that have links.
-    pub(super) fn linked(&self) -> impl Iterator<Item = &RunnableKey> {
+    pub(super) fn keys(&self) -> impl Iterator<Item = &RunnableKey> {
         self.to.keys()
     }
 

@@ -20,7 +20,7 @@ pub(super) struct NamedObjects {
 impl NamedObjects {
     /// Collects the objects that the spec reads, and of the sinks in the spec those that the status says it has
     /// written.
-    pub(super) fn of(runnable: &Runnable) -> Self {
+    pub(super) fn from_runnable(runnable: &Runnable) -> Self {
         let (spec, namespace) = (&runnable.spec, runnable.metadata.namespace.as_deref());
         let namespace = namespace.unwrap_or_default();
         let sources = spec.inputs_from.as_deref().unwrap_or_default();
@@ -75,7 +75,7 @@ impl Objects {
 
     /// Returns the Runnables that name any objects.
     pub(super) fn naming(&self) -> impl Iterator<Item = &RunnableKey> {
-        self.readers.linked().chain(self.writers.linked())
+        self.readers.keys().chain(self.writers.keys())
     }
 
     #[cfg(test)]

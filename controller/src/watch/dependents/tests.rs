@@ -34,8 +34,10 @@ fn applied(index: &Dependents, name: &str, reads: &[&str], status: &Value) -> Co
 }
 
 fn apply(index: &Dependents, runnable: &Runnable) -> Concerned {
-    let seen = Arc::new(Seen::of(runnable));
-    index.applied(&RunnableKey::of(runnable), runnable, || seen.clone())
+    let seen = Arc::new(Seen::from_runnable(runnable));
+    index.apply(&RunnableKey::from_runnable(runnable), runnable, || {
+        seen.clone()
+    })
 }
 
 /// Returns a Runnable that reads a `ConfigMap`, and writes to another one.
@@ -56,7 +58,7 @@ fn through(name: &str, reads: &str, writes: &str) -> Runnable {
 fn first(index: &Dependents, runnable: &Runnable, others: &[Runnable]) -> Concerned {
     assert!(!index.knows_objects());
     let others = others.iter();
-    index.know_objects(others.map(|other| (RunnableKey::of(other), other)));
+    index.know_objects(others.map(|other| (RunnableKey::from_runnable(other), other)));
     apply(index, runnable)
 }
 
@@ -104,7 +106,7 @@ fn one_that_comes_and_goes_concerns_those_that_wait_for_it() {
     applied(&index, "b", &["a"], &json!({}));
     let come = applied(&index, "a", &[], &json!({}));
     assert_eq!((come.readers, come.outputs_changed), (keys(["b"]), true));
-    let gone = index.deleted(&key("a"));
+    let gone = index.delete(&key("a"));
     assert_eq!((gone.readers, gone.outputs_changed), (keys(["b"]), true));
     let swept = index.sweep(|_| false);
     assert_eq!(
@@ -117,7 +119,7 @@ fn one_that_comes_and_goes_concerns_those_that_wait_for_it() {
 fn nothing_is_kept_of_those_that_nobody_reads() {
     let index = diamond();
     for name in ["d", "c", "b", "a"] {
-        index.deleted(&key(name));
+        index.delete(&key(name));
     }
     let index = lock(&index.0);
     assert!(index.reads.is_empty() && index.seen.is_empty() && index.objects.is_none());
@@ -165,7 +167,7 @@ fn whoever_stems_from_it_by_way_of_objects_looks_again_when_it_reads_or_writes_t
     let moved = apply(&index, &through("b", "o", "p"));
     assert_eq!(moved.readers, keys(["c"]));
     assert_eq!(moved.further, [key("a"), key("b")]);
-    assert_eq!(index.deleted(&key("b")).further, [key("a")]);
+    assert_eq!(index.delete(&key("b")).further, [key("a")]);
 }
 
 #[test]
@@ -173,7 +175,7 @@ fn nothing_is_kept_of_the_objects_of_those_that_are_gone() {
     let index = Dependents::default();
     first(&index, &through("a", "n", "m"), &[]);
     apply(&index, &through("b", "m", "n"));
-    index.deleted(&key("a"));
+    index.delete(&key("a"));
     let swept = index.sweep(|_| false);
     assert_eq!(swept.len(), 1);
     let objects = lock(&index.0).objects.take();

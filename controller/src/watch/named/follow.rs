@@ -66,7 +66,7 @@ pub(super) async fn follow(
         state: &state,
     };
     let was_open = watch.until_refused().await;
-    watches.refused(&secret, &state, was_open);
+    watches.end_refused(&secret, &state, was_open);
     std::future::pending::<()>().await;
 }
 
@@ -150,7 +150,7 @@ impl Following<'_> {
             name,
         } = self.secret;
         // This replaces a token that has expired.
-        let requests = match self.watches.identity.of(namespace, account).await {
+        let requests = match self.watches.identity.requests_as(namespace, account).await {
             Ok(requests) => requests,
             Err(error) if error.requeue == Requeue::OnRbac => return End::Refused,
             Err(error) => return End::Failed(error.category.to_string()),

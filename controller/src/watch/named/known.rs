@@ -98,7 +98,7 @@ impl SecretWatch {
     }
 
     /// Returns the change of `told` when one user joins or leaves: 1 if the Secret is watched, else 0.
-    fn told(&self) -> usize {
+    fn count_watched(&self) -> usize {
         usize::from(self.state.now() == ObjectWatch::Watched)
     }
 }
@@ -155,7 +155,7 @@ impl Known {
 
     /// Returns the Secrets that a Runnable wants and that were found.
     #[cfg(test)]
-    pub(super) fn joined(&self, key: &RunnableKey) -> BTreeSet<WatchedSecret> {
+    pub(super) fn list_joined(&self, key: &RunnableKey) -> BTreeSet<WatchedSecret> {
         let wanted = self.wanted.get(key);
         let joined = wanted.into_iter().flat_map(|wanted| &wanted.joined);
         joined.map(|it| WatchedSecret::clone(it)).collect()
@@ -179,7 +179,7 @@ impl Known {
             wanted.joined.insert(joined);
         }
         let watch = self.watches.get(secret);
-        Some(watch.is_some_and(|watch| watch.told() > 0))
+        Some(watch.is_some_and(|watch| watch.count_watched() > 0))
     }
 
     /// Keeps a Secret for a Runnable that wants it, unless it is kept already or there is no room. Returns true if it
@@ -223,7 +223,7 @@ impl Known {
     }
 
     /// Stores the task of the watch of a Secret, which takes a place.
-    pub(super) fn begun(&mut self, secret: &WatchedSecret, task: AbortHandle) {
+    pub(super) fn store_task(&mut self, secret: &WatchedSecret, task: AbortHandle) {
         if let Some(watch) = self.watches.get_mut(secret) {
             watch.task = Some(task);
             self.shares
@@ -246,7 +246,7 @@ impl Known {
     }
 
     /// Ends a watch that was refused and frees its place. Returns the users that relied on it until now.
-    pub(super) fn refused(
+    pub(super) fn end_refused(
         &mut self,
         secret: &WatchedSecret,
         state: &Arc<State>,
@@ -333,7 +333,7 @@ impl Known {
         let known = known.clone();
         let watch = self.watches.get_mut(secret)?;
         if watch.users.insert(key.clone()) {
-            let told = watch.told();
+            let told = watch.count_watched();
             self.shares
                 .change(&secret.namespace, |share| share.told += told);
         }
@@ -346,7 +346,7 @@ impl Known {
             return;
         };
         if watch.users.remove(key) {
-            let told = watch.told();
+            let told = watch.count_watched();
             self.shares
                 .change(&secret.namespace, |share| share.told -= told);
         }

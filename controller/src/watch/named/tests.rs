@@ -106,7 +106,11 @@ async fn who_joins_a_watch_does_not_rely_on_what_was_read_before() {
     let doubted = scene.watches.want(&key("b"), wanted.clone());
     assert_eq!(doubted, [secret("default", "db")]);
     assert!(scene.watches.want(&key("b"), wanted).is_empty());
-    assert!(!scene.watches.found(&key("b"), &secret("default", "db")));
+    assert!(
+        !scene
+            .watches
+            .record_found(&key("b"), &secret("default", "db"))
+    );
     // A Runnable that began to read before the others found it.
     let wanted = BTreeSet::from([secret("default", "late")]);
     scene.watches.want(&key("late"), wanted);
@@ -115,7 +119,7 @@ async fn who_joins_a_watch_does_not_rely_on_what_was_read_before() {
     assert!(
         scene
             .watches
-            .found(&key("late"), &secret("default", "late"))
+            .record_found(&key("late"), &secret("default", "late"))
     );
 }
 
@@ -217,11 +221,11 @@ async fn a_watch_that_is_refused_is_tried_again_when_permissions_change_and_seld
     sleep(Duration::from_secs(40)).await;
     assert_eq!((scene.asked(), scene.counted("Refused")), (1, 1));
     assert_eq!(scene.enqueued(), named(&[]), "it was polled before");
-    scene.watches.granted(Some("elsewhere"));
+    scene.watches.retry_refused(Some("elsewhere"));
     sleep(MOMENT).await;
     assert_eq!(scene.asked(), 1);
     scene.code.store(200, Ordering::SeqCst);
-    scene.watches.granted(Some("ns"));
+    scene.watches.retry_refused(Some("ns"));
     sleep(MOMENT).await;
     assert_eq!(scene.asked(), 2);
     assert!(scene.is_watched("default", "db"));
@@ -247,7 +251,7 @@ async fn permissions_that_change_all_the_time_make_nobody_hammer() {
     scene.code.store(403, Ordering::SeqCst);
     scene.reads("a", "default", &["db"]);
     for _ in 0..600 {
-        scene.watches.granted(None);
+        scene.watches.retry_refused(None);
         sleep(Duration::from_secs(1)).await;
     }
     let asked = scene.asked();
@@ -286,7 +290,7 @@ async fn what_a_watch_begins_with_is_told_of_once() {
     }
     scene.tell(0, "ADDED", "7");
     sleep(MOMENT).await;
-    let memory = scene.memories.of(&key("a"), "a");
+    let memory = scene.memories.get_or_create(&key("a"), "a");
     assert_eq!(lock(&memory).changes, 1);
 }
 

@@ -56,10 +56,10 @@ impl RunOwner {
 
     /// Records that runs are gone without an event. The result of a run that was seen to end stays known. An
     /// unfinished one may have ended since, so it is dropped.
-    pub(super) fn vanished(&mut self, runs: &HashSet<Uid>) {
+    pub(super) fn record_loss(&mut self, runs: &HashSet<Uid>) {
         let is_gone = |it: &CachedRun| runs.contains(&short(&it.run.uid));
         self.cached_runs
-            .retain(|it| it.deleted || it.finished() || !is_gone(it));
+            .retain(|it| it.deleted || it.is_finished() || !is_gone(it));
         for it in self.cached_runs.iter_mut().filter(|it| is_gone(it)) {
             it.deleted = true;
         }

@@ -26,7 +26,7 @@ impl Runs {
     /// Records a complete list. What it has exists and what it lacks does not, as after the first list of a watch; the
     /// runs that `keep` accepts are kept. A run that was unfinished in the list before may have ended since and been
     /// removed after that: unlike a watch, a list never shows the deletion of an unfinished run.
-    pub fn polled(&self, poll: &Poll<'_>, keep: impl Fn(&CachedRun) -> bool) {
+    pub fn record_poll(&self, poll: &Poll<'_>, keep: impl Fn(&CachedRun) -> bool) {
         let (key, owner) = (poll.owner.0, short(poll.owner.1));
         let mut inner = lock(&self.inner);
         let live = inner.live.entry(poll.watched.clone()).or_default();
@@ -47,7 +47,7 @@ impl Runs {
             None => polled.remove(&owner),
         };
         if let Some(owner) = inner.owners.get_mut(&owner) {
-            owner.vanished(&gone);
+            owner.record_loss(&gone);
         }
         for seen in poll.found.iter().filter(|seen| keep(seen)) {
             self.put(&mut inner, owner, key, seen.clone(), poll.current);

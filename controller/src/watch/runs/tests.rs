@@ -150,7 +150,7 @@ fn poll(runs: &Runs, found: &[CachedRun], seconds: i64) {
         found,
         at: Timestamp::from_second(seconds).ok(),
     };
-    runs.polled(&poll, |_| true);
+    runs.record_poll(&poll, |_| true);
 }
 
 #[test]

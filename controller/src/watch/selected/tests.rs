@@ -55,7 +55,7 @@ fn object(uid: &str, labels: BTreeMap<String, String>) -> ObjectMeta {
 }
 
 fn sizes() -> SourceObject {
-    SourceObject::known(SourceKind::ConfigMap, "sizes")
+    SourceObject::in_own_namespace(SourceKind::ConfigMap, "sizes")
 }
 
 /// An object found by labels, in another namespace.
@@ -68,7 +68,7 @@ fn labelled() -> SourceObject {
     SourceObject {
         namespace: Some("other".to_owned()),
         any: Some(Arc::new(any)),
-        ..SourceObject::known(SourceKind::Any, "")
+        ..SourceObject::in_own_namespace(SourceKind::Any, "")
     }
 }
 
@@ -85,7 +85,7 @@ fn an_object_that_labels_find_for_an_input_is_known_by_its_uid_when_it_is_relabe
     assert!(!concerned(there("one", BTreeMap::new())));
     selections.find(&watched(), &key(), &labelled());
     assert!(concerned(there("two", BTreeMap::new())));
-    selections.found(&watched(), &key(), &labelled(), vec!["one".to_owned()]);
+    selections.end_read(&watched(), &key(), &labelled(), vec!["one".to_owned()]);
     assert!(concerned(there("one", BTreeMap::new())) && !concerned(there("two", BTreeMap::new())));
     // A new set of sources keeps the matches of those that stay.
     selections.name(&watched(), &key(), [labelled(), sizes()].into());
@@ -158,14 +158,14 @@ fn an_object_that_only_names_an_input_picks_nothing_and_no_other_does() {
 fn who_names_and_picks_nothing_leaves_nothing_behind() {
     let selections = Selections::default();
     selections.name(&watched(), &key(), BTreeSet::new());
-    assert!(selections.of(&watched()).is_empty());
+    assert!(selections.list_selecting(&watched()).is_empty());
     selections.ask(&watched(), &key(), &labels());
     selections.name(&watched(), &key(), [sizes()].into());
     selections.unpick(&watched(), &key());
     let event = object("one", labels());
     assert!(selections.concerned(&watched(), &event).is_empty());
     selections.remove(&watched(), &key());
-    assert!(selections.of(&watched()).is_empty());
+    assert!(selections.list_selecting(&watched()).is_empty());
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn is_enqueued_at_once(kind: Kind, waits_beside_inputs: bool) -> bool {
         enqueuer,
         watches: Arc::new(Watches::new(1, None, Duration::ZERO, metrics, readiness)),
     };
-    let memory = watch.memories.of(&key(), "uid");
+    let memory = watch.memories.get_or_create(&key(), "uid");
     write_words(&mut lock(&memory), boot_time());
     lock(&memory).waits_beside_inputs = waits_beside_inputs;
     let watched = Watched {

@@ -1,13 +1,13 @@
 //! The rules that judge runs, and the parts that runs do not meet.
 
 use super::*;
-use crate::health::{Judged, judged};
+use crate::health::{Judged, choose_rule};
 
 const BACKUP: (&str, &str) = ("example.com/v1", "Backup");
 
 fn missing(rule: Value, status: Value) -> Judged {
     let run = run(BACKUP.0, BACKUP.1, status);
-    judged(Some(&self::rule(rule)), BACKUP, &run, false)
+    choose_rule(Some(&self::rule(rule)), BACKUP, &run, false)
 }
 
 fn healthy(healthy: Value) -> Value {
@@ -75,7 +75,7 @@ fn a_name_with_dots_is_told_how_it_is_written() {
 
 #[test]
 fn without_a_rule_it_is_the_kind_that_says_by_what() {
-    let by = |kind: (&str, &str)| judged(None, kind, &run(kind.0, kind.1, json!({})), false);
+    let by = |kind: (&str, &str)| choose_rule(None, kind, &run(kind.0, kind.1, json!({})), false);
     let unknown = by(BACKUP);
     assert_eq!(
         unknown.by,
@@ -94,6 +94,6 @@ fn what_a_secret_holds_is_not_told() {
         "matchFields": [{ "key": ".data.word", "operator": "In", "values": ["no"] }],
     }));
     let secret = json!({ "apiVersion": "v1", "kind": "Secret", "data": { "word": "hush" } });
-    let told = judged(Some(&self::rule(rule)), ("v1", "Secret"), &secret, false);
+    let told = choose_rule(Some(&self::rule(rule)), ("v1", "Secret"), &secret, false);
     assert_eq!(told.missing, ["field .data.word is there, none of no"]);
 }

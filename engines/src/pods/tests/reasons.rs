@@ -178,7 +178,7 @@ fn a_job_of_which_pods_have_failed_says_why_unless_it_fails() {
     let job = |status: Value| json!({ "apiVersion": "batch/v1", "kind": "Job", "spec": { "backoffLimit": 6 }, "status": status });
     let tell = |status| {
         let job = job(status);
-        PodsTell::of(&job, &crate::built_in_health(&job))
+        PodsTell::choose(&job, &crate::built_in_health(&job))
     };
     assert_eq!(
         tell(json!({ "failed": 1, "active": 1, "ready": 1 })),
@@ -253,7 +253,7 @@ fn what_the_volumes_of_a_pod_without_containers_are_of_is_named() {
         "{said}"
     );
     assert!(remedy_at_work(&said).unwrap().contains("hostPath"));
-    let mut discreet = PodsWords::discreet();
+    let mut discreet = PodsWords::without_messages();
     discreet.hear(&it);
     assert!(!discreet.hindrance().unwrap().contains("tls"));
 }

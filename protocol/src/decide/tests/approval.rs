@@ -212,8 +212,9 @@ fn what_a_person_needs_to_approve_it_stands_in_the_status_once() {
 
 #[test]
 fn what_the_run_before_said_is_read_off_it_while_a_person_is_asked() {
-    let said =
-        |facts: Facts| overlap::explained(&facts.reading_found(&name(2), failed(run(2, "A"))));
+    let said = |facts: Facts| {
+        overlap::explain_outcome(&facts.reading_found(&name(2), failed(run(2, "A"))))
+    };
     let changed = || with(ended(2, "A", RunResult::Failed), "B");
     assert!(said(manual(changed())).is_some());
     assert_eq!(said(changed()), None);

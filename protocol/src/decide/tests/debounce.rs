@@ -94,7 +94,7 @@ fn what_the_run_before_said_is_kept_while_a_change_settles() {
     let facts = changed().reading_found(&name(2), failed(run(2, "A")));
     let mut facts = paused(facts, 0, 0);
     facts.ledger.current = Some(ended(2, "A", RunResult::Failed));
-    assert!(overlap::explained(&facts).is_some());
+    assert!(overlap::explain_outcome(&facts).is_some());
 }
 
 #[test]

@@ -168,7 +168,7 @@ proptest! {
         let changed = current.input_hash != hash;
         let asked = facts.runnable.rerun_token.is_some() && facts.runnable.rerun_token != current.rerun_token;
         let seen_to_go = current.result.is_none()
-            && current.uid.as_deref().and_then(|uid| facts.cached_run(uid)).is_some_and(|cached_run| cached_run.deleted && !cached_run.finished());
+            && current.uid.as_deref().and_then(|uid| facts.cached_run(uid)).is_some_and(|cached_run| cached_run.deleted && !cached_run.is_finished());
         let gives_way = facts.created == Some(CreateOutcome::AlreadyExists);
         prop_assert!(changed || asked || seen_to_go || gives_way);
     }

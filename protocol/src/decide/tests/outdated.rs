@@ -14,7 +14,11 @@ use crate::{
 };
 
 fn outdated(mut facts: Facts) -> Facts {
-    facts.definitions = Some(newer_release::outdated("old", "apply", Requeue::OnChange));
+    facts.definitions = Some(newer_release::outdated_error(
+        "old",
+        "apply",
+        Requeue::OnChange,
+    ));
     facts
 }
 

@@ -25,7 +25,7 @@ fn policy(retry: Retry) -> Policy {
         retry: Some(retry),
         ..Asks::default()
     };
-    Policy::of(&asks, &Asks::default()).unwrap()
+    Policy::merge(&asks, &Asks::default()).unwrap()
 }
 
 pub(super) fn retrying(mut facts: Facts) -> Facts {

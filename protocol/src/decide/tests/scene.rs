@@ -244,7 +244,7 @@ pub(crate) fn seen(fetched: &FetchedRun) -> CachedRun {
         deleted: false,
         health: fetched.health.clone(),
         pods_tell: fetched.pods_tell,
-        outputs: OutputsDigest::of(&fetched.outputs),
+        outputs: OutputsDigest::from_read(&fetched.outputs),
         rules_hash: fetched.rules_hash.clone(),
         version: None,
         asked: fetched.asked,

@@ -35,7 +35,7 @@ fn policy(retry: Option<Retry>) -> Policy {
         retry,
         ..Asks::default()
     };
-    Policy::of(&own, &template).unwrap()
+    Policy::merge(&own, &template).unwrap()
 }
 
 /// Facts in which the present template gives the runs this timeout.

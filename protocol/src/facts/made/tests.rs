@@ -182,7 +182,7 @@ fn found(profile: Option<&str>, spec: Value) -> (RunIdentity, Value) {
     if let Some(profile) = profile {
         object["metadata"]["annotations"] = json!({ "carto.run/profile": profile });
     }
-    (RunIdentity::of(&object).unwrap(), object)
+    (RunIdentity::from_object(&object).unwrap(), object)
 }
 
 fn contains(facts: &Facts, profile: Option<&str>, spec: Value) -> bool {

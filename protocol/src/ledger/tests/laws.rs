@@ -91,13 +91,13 @@ fn step(ledger: Ledger, event: &Event) -> Ledger {
             .unwrap_or(ledger),
         Event::Late(sequence) => ledger.shown_up(&run(*sequence, "A")),
         Event::Read(sequence, verdict, has) => ledger.record(&read(*sequence, *verdict, *has), now),
-        Event::Lose => ledger.vanished(now),
+        Event::Lose => ledger.record_loss(now),
         Event::Sighted(result) => match made(&ledger) {
-            Some(run) => ledger.sighted(&run, *result, Asked::No, now),
+            Some(run) => ledger.record_sighting(&run, *result, Asked::No, now),
             None => ledger,
         },
         Event::Ended(sequence) => {
-            ledger.ended(&uid(*sequence), RunResult::Failed, Asked::No, "", now)
+            ledger.record_end(&uid(*sequence), RunResult::Failed, Asked::No, "", now)
         }
         Event::Renumber(chance) if ledger.current.as_ref().is_some_and(|run| run.uid.is_none()) => {
             ledger.renumber(name, "holder".to_owned(), *chance, now)

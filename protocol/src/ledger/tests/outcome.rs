@@ -127,7 +127,7 @@ fn an_object_that_the_ledger_does_not_know_by_uid_says_nothing() {
 
 #[test]
 fn a_run_seen_before_it_went_gives_uid_and_result_to_its_pending_entry() {
-    let next = ledger(pending(2, "A"), vec![]).sighted(
+    let next = ledger(pending(2, "A"), vec![]).record_sighting(
         &run(2, "A"),
         Some(RunResult::Succeeded),
         Asked::No,
@@ -144,7 +144,9 @@ fn a_run_seen_before_it_went_gives_uid_and_result_to_its_pending_entry() {
     );
     let other = ledger(pending(2, "A"), vec![]);
     assert_eq!(
-        other.clone().sighted(&run(2, "B"), None, Asked::No, None),
+        other
+            .clone()
+            .record_sighting(&run(2, "B"), None, Asked::No, None),
         other
     );
 }
@@ -153,7 +155,7 @@ fn a_run_seen_before_it_went_gives_uid_and_result_to_its_pending_entry() {
 fn a_run_of_cartographer_that_was_seen_to_end_is_known_by_its_uid() {
     let mut adopted = created(1, "A");
     adopted.uid = Some("uid-old".to_owned());
-    let next = ledger(adopted, vec![]).sighted(
+    let next = ledger(adopted, vec![]).record_sighting(
         &unlabelled("old", 1),
         Some(RunResult::Failed),
         Asked::No,
@@ -166,18 +168,23 @@ fn a_run_of_cartographer_that_was_seen_to_end_is_known_by_its_uid() {
 fn a_late_object_was_not_told_to_stop_when_the_one_before_it_was() {
     let told = ledger(created(2, "A"), vec![]).stop(&uid(2), StopReason::TimedOut, at(5));
     let stop = |ledger: Ledger| ledger.current.unwrap().stop;
-    let same = told.clone().sighted(&run(2, "A"), None, Asked::No, None);
+    let same = told
+        .clone()
+        .record_sighting(&run(2, "A"), None, Asked::No, None);
     assert_eq!(stop(same), stop(told.clone()));
     let mut late = run(2, "A");
     late.uid = "uid-late".to_owned();
-    assert_eq!(stop(told.sighted(&late, None, Asked::No, None)), None);
+    assert_eq!(
+        stop(told.record_sighting(&late, None, Asked::No, None)),
+        None
+    );
 }
 
 #[test]
 fn a_run_that_vanished_unseen_is_lost_and_its_outputs_are_not() {
     let mut before = ledger(created(2, "A"), vec![]);
     (before.outputs, before.outputs_from) = (Some(values("old")), Some(outputs_from(1)));
-    let next = before.vanished(Some(at(60)));
+    let next = before.record_loss(Some(at(60)));
     let current = next.current.as_ref().unwrap();
     assert_eq!(
         (current.result, &current.finished_at),
@@ -189,7 +196,7 @@ fn a_run_that_vanished_unseen_is_lost_and_its_outputs_are_not() {
 #[test]
 fn an_earlier_run_that_ended_with_its_deletion_is_finished_once() {
     let before = ledger(created(2, "B"), vec![unfinished(1, "A")]);
-    let once = before.ended(
+    let once = before.record_end(
         &uid(1),
         RunResult::Failed,
         Asked::No,
@@ -200,7 +207,7 @@ fn an_earlier_run_that_ended_with_its_deletion_is_finished_once() {
     assert_eq!(once.history[0].message, "deleted");
     assert_eq!(
         once.clone()
-            .ended(&uid(1), RunResult::Lost, Asked::No, "again", None),
+            .record_end(&uid(1), RunResult::Lost, Asked::No, "again", None),
         once
     );
 }
@@ -301,12 +308,13 @@ fn an_identity_is_read_from_an_object_and_from_no_more_than_it_says() {
             ],
         },
     });
-    let run = RunIdentity::of(&object).unwrap();
+    let run = RunIdentity::from_object(&object).unwrap();
     assert_eq!((run.sequence, run.created), (Some(7), Some(at(5))));
     assert_eq!(run.owner_uid.as_deref(), Some("owner"));
     assert_eq!(run.input_hash.as_deref(), Some("v1:x"));
     assert_eq!(run.rerun_token.as_deref(), Some("t"));
-    let bare = RunIdentity::of(&json!({ "metadata": { "name": "n", "uid": "u" } })).unwrap();
+    let bare =
+        RunIdentity::from_object(&json!({ "metadata": { "name": "n", "uid": "u" } })).unwrap();
     assert_eq!(
         (bare.sequence, bare.owner_uid, bare.created),
         (None, None, None)
@@ -317,7 +325,7 @@ fn an_identity_is_read_from_an_object_and_from_no_more_than_it_says() {
         json!({ "metadata": { "uid": "u" } }),
         json!(3),
     ] {
-        assert_eq!(RunIdentity::of(&object), None);
+        assert_eq!(RunIdentity::from_object(&object), None);
     }
 }
 
@@ -332,7 +340,11 @@ fn a_number_that_is_nobodys_honest_count_is_none() {
         "99999999999999999999",
     ] {
         let object = json!({ "metadata": { "name": "n", "uid": "u", "labels": { "carto.run/runnable-name": "r", "carto.run/run-sequence": label } } });
-        assert_eq!(RunIdentity::of(&object).unwrap().sequence, None, "{label}");
+        assert_eq!(
+            RunIdentity::from_object(&object).unwrap().sequence,
+            None,
+            "{label}"
+        );
     }
 }
 
@@ -345,7 +357,11 @@ fn an_owner_of_another_group_or_kind_is_no_owner() {
         let object = json!({ "metadata": { "name": "n", "uid": "u", "ownerReferences": [
             { "controller": true, "kind": kind, "apiVersion": api_version, "uid": RUNNABLE },
         ] } });
-        assert!(!RunIdentity::of(&object).unwrap().is_owned_by(RUNNABLE));
+        assert!(
+            !RunIdentity::from_object(&object)
+                .unwrap()
+                .is_owned_by(RUNNABLE)
+        );
     }
 }
 

@@ -17,7 +17,7 @@ fn pin(name: &str, refresh_token: Option<&str>) -> PinnedProfile {
 /// A run that says which profile it was made with.
 fn made_with(sequence: i64, profile: &str, refresh_token: Option<&str>) -> RunIdentity {
     let profile = RunProfile {
-        version: ProfileVersion::of(profile).unwrap(),
+        version: ProfileVersion::parse(profile).unwrap(),
         refresh_token: refresh_token.map(str::to_owned),
     };
     RunIdentity {
@@ -74,7 +74,7 @@ fn another_runnables_run_pins_nothing() {
 fn a_ledger_that_only_went_back_keeps_its_own_pin() {
     let restored = ledger(ended(1, "A", RunResult::Succeeded), vec![]);
     let newer = [made_with(2, "b@1", Some("again"))];
-    let before = restored.clone().pinned(Some(pin("a", None)));
+    let before = restored.clone().with_profile(Some(pin("a", None)));
     assert_eq!(rebuilt(&before, &newer), Some(pin("a", None)));
     let unpinned = rebuilt(&restored, &newer).unwrap();
     assert!(unpinned.from_run && unpinned.name == "b", "{unpinned:?}");
@@ -83,7 +83,7 @@ fn a_ledger_that_only_went_back_keeps_its_own_pin() {
 #[test]
 fn the_pin_is_written_with_the_number_and_stays_when_that_is_given_up_or_the_run_is_made() {
     let before = ledger(ended(1, "A", RunResult::Succeeded), vec![]);
-    let before = before.pinned(Some(pin("a", None)));
+    let before = before.with_profile(Some(pin("a", None)));
     let intent = Intent {
         profile: Some(pin("b", Some("again"))),
         ..intent("B")
@@ -106,9 +106,9 @@ fn the_pin_is_written_with_the_number_and_stays_when_that_is_given_up_or_the_run
 #[test]
 fn a_refresh_changes_the_pin_and_nothing_else() {
     let before = ledger(ended(2, "A", RunResult::Failed), vec![unfinished(1, "B")]);
-    let before = before.pinned(Some(pin("a", None)));
-    let next = before.clone().pinned(Some(pin("b", Some("again"))));
+    let before = before.with_profile(Some(pin("a", None)));
+    let next = before.clone().with_profile(Some(pin("b", Some("again"))));
     assert_eq!(pinned(next.clone()), Some(pin("b", Some("again"))));
-    let back = next.pinned(Some(pin("a", None)));
+    let back = next.with_profile(Some(pin("a", None)));
     assert_eq!(back, before);
 }

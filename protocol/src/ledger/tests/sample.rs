@@ -89,7 +89,7 @@ fn hashed(metadata: &Value, input: &str, hashing: Hashing) -> Rendered {
     };
     let runnable = json!({ "metadata": { "name": "r", "namespace": "default" }, "spec": {} });
     let template = Template::compile(&spec).unwrap();
-    let context = Context::new(&runnable, None).unwrap().hashed(hashing);
+    let context = Context::new(&runnable, None).unwrap().with_hashing(hashing);
     template.render(&context).unwrap()
 }
 

@@ -57,7 +57,7 @@ fn a_new_number_takes_none_over_and_the_run_before_it_keeps_its_own() {
 #[test]
 fn once_a_run_has_ended_what_fits_into_a_line_stands_there() {
     let ended_before = superseded(with_later(ended(3, "A", RunResult::Failed)));
-    let ended_after = superseded(with_later(created(3, "A"))).ended(
+    let ended_after = superseded(with_later(created(3, "A"))).record_end(
         &uid(3),
         RunResult::Lost,
         Asked::No,
@@ -87,7 +87,7 @@ fn a_run_that_turns_up_after_it_was_given_up_has_them_again() {
         names(&entry(&there, 3).unknown_fields),
         ["cluster", "ticks"]
     );
-    let over = there.ended(&uid(3), RunResult::Lost, Asked::No, "", Some(at(70)));
+    let over = there.record_end(&uid(3), RunResult::Lost, Asked::No, "", Some(at(70)));
     assert_eq!(entry(&over, 3).unknown, IN_LINE);
 }
 

@@ -51,8 +51,8 @@ pub enum GivenApproval {
 impl GivenApproval {
     /// Compares the text of the annotation with what is wanted.
     #[must_use]
-    pub fn of(text: &str, wanted: &Approval) -> Self {
-        match Approval::of(text) {
+    pub fn compare(text: &str, wanted: &Approval) -> Self {
+        match Approval::parse(text) {
             None => Self::Unreadable,
             Some(given) if given.sequence != wanted.sequence => Self::OtherRun(given.sequence),
             Some(_) if wanted.hash.starts_with(MADE_HASH_VERSION) => Self::OtherMaking,

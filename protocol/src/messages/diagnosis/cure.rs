@@ -46,7 +46,7 @@ impl Diagnosis {
                 why,
                 ..
             } => {
-                let cure = WrongType::of(why).map(|wrong| wrong.cure());
+                let cure = WrongType::parse(why).map(|wrong| wrong.cure());
                 let cure = cure.unwrap_or_else(|| invalid::cure(why));
                 return format!(
                     "{cure}; `cartouche diff {runnable} -n {namespace} --server-dry-run` checks it again"

@@ -38,7 +38,7 @@ impl Denied {
 
     /// Returns the same for the object with this name, unless the verb is create or list.
     #[must_use]
-    pub fn named(self, name: &str) -> Self {
+    pub fn with_name(self, name: &str) -> Self {
         let is_of_all = |verb: &String| matches!(verb.as_str(), "create" | "list");
         let is_named = !name.is_empty() && !self.verbs.iter().any(is_of_all);
         Self {

@@ -81,7 +81,7 @@ pub enum Busy {
 /// Returns the readable name: `Runnable shop/build`, `ConfigMap shop/sizes, key small`,
 /// `Bucket.example.com shop/app, by .status.revision`.
 #[must_use]
-pub fn named(key: &SourceKey) -> String {
+pub fn format_name(key: &SourceKey) -> String {
     if *key == SourceKey::UNNAMED {
         return "an upstream that this account may not read".to_owned();
     }
@@ -120,7 +120,7 @@ fn waits(key: &SourceKey, why: &NotReady) -> String {
 /// Returns the reason why a source or an ancestor is waited for.
 #[must_use]
 pub fn why_not_ready(key: &SourceKey, why: &NotReady) -> String {
-    let who = named(key);
+    let who = format_name(key);
     match why {
         NotReady::Missing => format!("{who} has not given a value yet"),
         NotReady::ObjectNotReady => format!("{who} reports that it is not ready"),
@@ -134,8 +134,8 @@ pub fn why_not_ready(key: &SourceKey, why: &NotReady) -> String {
         NotReady::Behind => format!("{who} has not read the sources of its own inputs yet"),
         NotReady::Apart { other, ancestor } => format!(
             "{who} and {} have seen different revisions of {}",
-            named(other),
-            named(ancestor)
+            format_name(other),
+            format_name(ancestor)
         ),
         NotReady::Suspended => {
             format!("{who} is suspended, and does not follow a change upstream")
@@ -155,14 +155,14 @@ fn failed(failed: &Failed) -> String {
     match failed {
         Failed::Source(key) => format!(
             "no new run is created: {} has not succeeded, which spec.inputsFrom requires (waitFor: Succeeded)",
-            named(key)
+            format_name(key)
         ),
         Failed::Incoherent { between, who, why } => {
-            let by = |all: &[SourceKey]| all.iter().map(named).collect::<Vec<_>>().join(", ");
+            let by = |all: &[SourceKey]| all.iter().map(format_name).collect::<Vec<_>>().join(", ");
             let (one, other) = (&between.one, &between.other);
             format!(
                 "no new run is created: the inputs derive from different revisions of {}: {} by {}, {} by {}; {}",
-                named(&between.ancestor),
+                format_name(&between.ancestor),
                 one.revision,
                 by(&one.by),
                 other.revision,
@@ -241,9 +241,13 @@ fn cycle(way: &[SourceKey]) -> String {
             None if *key != SourceKey::UNNAMED => "which has outputs of",
             _ => "which reads",
         };
-        format!("{}, {reads} ", named(key))
+        format!("{}, {reads} ", format_name(key))
     };
-    let round: Vec<String> = way.iter().map(step).chain(way.first().map(named)).collect();
+    let round: Vec<String> = way
+        .iter()
+        .map(step)
+        .chain(way.first().map(format_name))
+        .collect();
     format!(
         "no run is created: its inputs come from itself: {}",
         round.concat()
@@ -252,7 +256,7 @@ fn cycle(way: &[SourceKey]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{SourceKey, cycle, named};
+    use super::{SourceKey, cycle, format_name};
 
     #[test]
     fn a_way_round_says_who_reads_an_object_and_whose_outputs_are_in_it() {
@@ -296,7 +300,7 @@ mod tests {
                 "Node one, by .metadata.uid",
             ),
         ] {
-            assert_eq!(named(&key), name);
+            assert_eq!(format_name(&key), name);
         }
     }
 }

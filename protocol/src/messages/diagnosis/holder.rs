@@ -5,7 +5,7 @@ use std::fmt;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
-use crate::messages::format::within;
+use crate::messages::format::truncate_to;
 
 /// Longest name of a controller in a message, in bytes.
 const MOST: usize = 200;
@@ -41,7 +41,10 @@ pub fn controller(object: &Value) -> Option<String> {
         .iter();
     let owner = owners.find(|owner| owner.get("controller") == Some(&Value::Bool(true)))?;
     let text = |key: &str| owner.get(key).and_then(Value::as_str).unwrap_or_default();
-    Some(within(format!("{} {}", text("kind"), text("name")), MOST))
+    Some(truncate_to(
+        format!("{} {}", text("kind"), text("name")),
+        MOST,
+    ))
 }
 
 impl fmt::Display for Holder {
@@ -77,7 +80,7 @@ mod tests {
         found.controller = controller.map(str::to_owned);
         found.run.owner_uid = owner.map(str::to_owned);
         found.run.created = "2026-01-01T00:00:00Z".parse().ok();
-        Holder::of(&found, RUNNABLE, is_fixed).to_string()
+        Holder::from_found(&found, RUNNABLE, is_fixed).to_string()
     }
 
     #[test]

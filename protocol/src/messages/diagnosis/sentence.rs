@@ -60,7 +60,7 @@ impl fmt::Display for Diagnosis {
             Self::Selector(why) | Self::Unreadable(why) => f.write_str(why),
             Self::Forbidden(who, what) => write!(f, "{} may not {}", named(who), listed(what)),
             Self::Invalid { kind, why, .. } => {
-                let wrong = WrongType::of(why).map(|wrong| wrong.what());
+                let wrong = WrongType::parse(why).map(|wrong| wrong.what());
                 let why = wrong.as_deref().unwrap_or(why);
                 write!(f, "the rendered object is not a valid {kind}: {why}")
             }
@@ -75,7 +75,9 @@ impl fmt::Display for Diagnosis {
                 whats(faults)
             ),
             Self::OutputsUnread(run, why) => write!(f, "{}: {why}", outputs_unread(run)),
-            Self::NameTaken(object, fixed, holder) => f.write_str(&taken(object, *fixed, holder)),
+            Self::NameTaken(object, fixed, holder) => {
+                f.write_str(&format_name_taken(object, *fixed, holder))
+            }
             Self::Runaway {
                 runs,
                 until,
@@ -203,7 +205,7 @@ fn other_controller(seconds: u64) -> String {
     )
 }
 
-fn taken(object: &str, fixed: bool, holder: &Holder) -> String {
+fn format_name_taken(object: &str, fixed: bool, holder: &Holder) -> String {
     let why = if fixed {
         ", and the template gives every run this name"
     } else {

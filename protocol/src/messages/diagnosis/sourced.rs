@@ -20,7 +20,7 @@ pub(super) fn cure(diagnostic: &Diagnostic, sources: &[InputSource]) -> Option<S
     );
     let input = input_of(diagnostic).filter(|_| is_of_value)?;
     let source = sources.iter().find(|source| source.name == input)?;
-    let object = SourceObject::of(source)?;
+    let object = SourceObject::from_source(source)?;
     let (part, key) = (object.kind.part(), key(source));
     let from = format!("it comes from {part} {key} of {object}");
     let as_text = source
@@ -53,7 +53,7 @@ fn of_no_value(tag: &str, sources: &[InputSource]) -> Option<String> {
     let is_input = above.iter().map(|it| it.key()).eq(TO_INPUTS.map(Some));
     let input = first.key().filter(|_| is_input)?;
     let source = sources.iter().find(|source| source.name == input)?;
-    let object = SourceObject::of(source)?;
+    let object = SourceObject::from_source(source)?;
     let (part, key) = (object.kind.part(), key(source));
     let from = format!("input {input} comes from {part} {key} of {object}");
     let map = source.config_map_key_ref.as_ref();

@@ -110,12 +110,12 @@ fn who_lacks_a_permission_is_told_with_what_grants_it() {
         elsewhere.ends_with("list pods and list pods in the namespace ci"),
         "{elsewhere}"
     );
-    let mut named = vec![Denied::one("get", "secrets").named("other")];
+    let mut named = vec![Denied::one("get", "secrets").with_name("other")];
     Denied::one("get", "secrets")
-        .named("other")
+        .with_name("other")
         .add_to(&mut named);
     Denied::one("create", "secrets")
-        .named("other")
+        .with_name("other")
         .add_to(&mut named);
     let named = Diagnosis::Forbidden(account.clone(), named).to_string();
     assert!(

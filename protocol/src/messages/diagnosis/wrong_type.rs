@@ -14,7 +14,7 @@ pub(super) struct WrongType<'a> {
 
 impl<'a> WrongType<'a> {
     /// Parses a message, or returns `None` if it is another one.
-    pub(super) fn of(said: &'a str) -> Option<Self> {
+    pub(super) fn parse(said: &'a str) -> Option<Self> {
         let (_, rest) = said.split_once("json: cannot unmarshal ")?;
         let (found, rest) = rest.split_once(" into Go struct field ")?;
         let (field, wanted) = rest.split_once(" of type ")?;
@@ -77,8 +77,8 @@ impl<'a> WrongType<'a> {
 /// what was sent, or `None` if the place is not certain. A list or an object has none: a right one
 /// of that type may come before the wrong one.
 #[must_use]
-pub fn placed(said: &str, sent: impl FnOnce() -> Option<Value>) -> Option<String> {
-    let wrong = WrongType::of(said)?;
+pub fn add_place(said: &str, sent: impl FnOnce() -> Option<Value>) -> Option<String> {
+    let wrong = WrongType::parse(said)?;
     let steps: Vec<&str> = wrong.field.split('.').collect();
     let place = place(&sent()?, &steps, wrong.found)?;
     // The name of a Go type of the API server comes before it.
@@ -139,20 +139,20 @@ fn in_manifests(wanted: &str, found: &str) -> Option<&'static str> {
 mod tests {
     use serde_json::json;
 
-    use super::{WrongType, placed};
+    use super::{WrongType, add_place};
 
     #[test]
     fn the_place_in_lists_is_looked_up() {
         let env = json!([{ "name": "A", "value": "a" }, { "name": "B", "value": true }]);
         let job = json!({ "spec": { "template": { "spec": { "containers": [{ "name": "a" }, { "env": env }] } } } });
         let said = "Job in version \"v1\" cannot be handled as a Job: json: cannot unmarshal bool into Go struct field EnvVar.spec.template.spec.containers.env.value of type string";
-        let placed_said = placed(said, || Some(job.clone())).unwrap();
+        let placed_said = add_place(said, || Some(job.clone())).unwrap();
         assert_eq!(
-            WrongType::of(&placed_said).unwrap().what(),
+            WrongType::parse(&placed_said).unwrap().what(),
             "at spec.template.spec.containers[1].env[1].value there must be a string, but there is a boolean"
         );
-        assert_eq!(placed(said, || Some(json!({ "spec": {} }))), None);
-        assert_eq!(placed("it is none", || Some(job)), None);
+        assert_eq!(add_place(said, || Some(json!({ "spec": {} }))), None);
+        assert_eq!(add_place("it is none", || Some(job)), None);
     }
 
     #[test]
@@ -165,8 +165,8 @@ mod tests {
                 "Job in version \"v1\" cannot be handled as a Job: json: cannot unmarshal {found} into Go struct field Container.spec.containers.args of type string"
             );
             let sent = json!({ "spec": { "containers": [{ "args": value }] } });
-            assert_eq!(placed(&said, || Some(sent)), None, "{found}");
-            let what = WrongType::of(&said).unwrap().what();
+            assert_eq!(add_place(&said, || Some(sent)), None, "{found}");
+            let what = WrongType::parse(&said).unwrap().what();
             assert!(
                 what.starts_with("at spec.containers.args, or in it, "),
                 "{what}"
@@ -178,7 +178,7 @@ mod tests {
         let text = format!(
             "Job in version \"v1\" cannot be handled as a Job: json: cannot unmarshal {found} into Go struct field {field} of type {wanted}"
         );
-        WrongType::of(&text).map(|wrong| (wrong.what(), wrong.cure()))
+        WrongType::parse(&text).map(|wrong| (wrong.what(), wrong.cure()))
     }
 
     #[test]
@@ -264,7 +264,7 @@ mod tests {
             assert!(said(found, "T.a", wanted).is_none(), "{wanted}");
         }
         for text in ["", "json: cannot unmarshal ", "spec.a: Required value"] {
-            assert!(WrongType::of(text).is_none(), "{text}");
+            assert!(WrongType::parse(text).is_none(), "{text}");
         }
     }
 }

@@ -273,7 +273,7 @@ fn who_did_without_an_output_has_to_look_when_there_is_one() {
     };
     let left_out = Source {
         value: Value::LeftOut,
-        revision: Some(Revision::absent()),
+        revision: Some(Revision::without_value()),
         ..source("b", WaitFor::Settled, &all)
     };
     let all = known([("b", without_outputs.clone()), ("c", c)]);

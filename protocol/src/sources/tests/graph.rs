@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use crate::sources::graph::{reached, way_round};
+use crate::sources::graph::{reach, way_round};
 
 type Graph = BTreeMap<u32, Vec<u32>>;
 
@@ -41,7 +41,7 @@ fn a_fork_that_joins_is_no_cycle() {
     for node in 1..5 {
         assert_eq!(way_round(&node, edges(&graph)), None);
     }
-    assert_eq!(reached([4], edges(&graph)), [4, 2, 3, 1]);
+    assert_eq!(reach([4], edges(&graph)), [4, 2, 3, 1]);
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn a_chain_of_ten_thousand_is_walked_to_its_end() {
     let chain = |node: &u32| vec![(node + 1) % LENGTH];
     let way = way_round(&0, chain).unwrap();
     assert_eq!(way, (0..LENGTH).collect::<Vec<_>>());
-    assert_eq!(reached([0], chain).len(), 10_000);
+    assert_eq!(reach([0], chain).len(), 10_000);
 }
 
 /// A graph of few nodes and random edges.
@@ -97,7 +97,7 @@ proptest! {
         }
         for node in 0..8 {
             prop_assert_eq!(way_round(&node, edges(&graph)), way_round(&node, edges(&turned)));
-            prop_assert_eq!(reached([node], edges(&graph)), reached([node], edges(&turned)));
+            prop_assert_eq!(reach([node], edges(&graph)), reach([node], edges(&turned)));
         }
     }
 }

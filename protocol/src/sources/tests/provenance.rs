@@ -108,7 +108,7 @@ fn nothing_moves_on_for_another_document_or_without_sources() {
 /// A run of the root with the same outputs as the one before.
 #[test]
 fn a_run_that_gives_the_same_again_moves_nothing() {
-    let given = |run: &str| Trace::of(&key("a"), Some(&revision_of(run)), None).sources();
+    let given = |run: &str| Trace::new(&key("a"), Some(&revision_of(run)), None).sources();
     let (first, provenance) = at_work();
     let provenance = provenance.after(&first, (&first, Change::MoveOn), given("x").ok().as_ref());
     let hash = &first.current.as_ref().unwrap().input_hash;

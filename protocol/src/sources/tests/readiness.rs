@@ -5,7 +5,7 @@ use crate::{
     messages::diagnosis::{Busy, Failed, NotReady},
     sources::{
         Coherence, Edges, Known, Provenance, Question, Readiness, Seen, Source, SourceError, Value,
-        WaitFor, readiness, traced,
+        WaitFor, readiness, trace_sources,
     },
     trace::{SourceKey, Sources},
 };
@@ -222,7 +222,7 @@ fn where_coherence_is_ignored_what_is_disputed_is_not_traced() {
         readiness(&question),
         Readiness::Ready(Some(expected.clone()))
     );
-    assert_eq!(traced(&question), Ok(Some(expected)));
+    assert_eq!(trace_sources(&question), Ok(Some(expected)));
 }
 
 /// The answer for `x`, which reads the `ConfigMap` `m`, with these edges through sinks.
@@ -290,7 +290,10 @@ fn a_ledger_may_move_on_though_no_run_could_be_intended() {
         through_sinks: &Edges::new(),
         coherence: Coherence::Required,
     };
-    assert_eq!(traced(&question), Ok(Some(sources([(key("a"), "1")]))));
+    assert_eq!(
+        trace_sources(&question),
+        Ok(Some(sources([(key("a"), "1")])))
+    );
 }
 
 fn seen() -> impl Strategy<Value = Seen> {

@@ -34,7 +34,7 @@ pub(super) fn file(name: &str) -> SourceKey {
 }
 
 pub(super) fn revision(text: &str) -> Revision {
-    Revision::given(text)
+    Revision::from_text(text)
 }
 
 /// `[("a", "1")]`: Runnable a at revision 1.

@@ -219,7 +219,7 @@ fn what_a_status_says_of_it_is_known() {
         "spec": { "runTemplateRef": { "name": "t" }, "coherence": "Ignored" },
         "status": *with_condition(at_rest(), RECONCILING, "SourceError").status,
     });
-    let seen = Seen::of(&serde_json::from_value(object).unwrap());
+    let seen = Seen::from_runnable(&serde_json::from_value(object).unwrap());
     assert!(seen.deleting && seen.coherence == Coherence::Ignored);
     let alive = Seen {
         deleting: false,

@@ -57,7 +57,7 @@ fn told_through<const N: usize>(
         through_sinks,
         coherence: Coherence::Required,
     };
-    readiness(&question).shown(&question)
+    readiness(&question).hide_unreadable(&question)
 }
 
 #[test]

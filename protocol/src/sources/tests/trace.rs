@@ -95,7 +95,7 @@ fn a_key_is_never_longer_than_names_are() {
 
 #[test]
 fn what_a_source_stems_from_is_named_with_it() {
-    let trace = Trace::of(
+    let trace = Trace::new(
         &key("b"),
         Some(&revision("2")),
         Some(&sources([(key("a"), "1")])),
@@ -110,9 +110,9 @@ fn what_a_source_stems_from_is_named_with_it() {
 fn two_revisions_of_one_ancestor_are_told_with_who_names_them() {
     let from = |text| sources([(key("a"), text)]);
     let trace: Trace = [
-        Trace::of(&key("d"), Some(&revision("4")), Some(&from("new"))),
-        Trace::of(&key("b"), Some(&revision("2")), Some(&from("new"))),
-        Trace::of(&key("c"), Some(&revision("3")), Some(&from("old"))),
+        Trace::new(&key("d"), Some(&revision("4")), Some(&from("new"))),
+        Trace::new(&key("b"), Some(&revision("2")), Some(&from("new"))),
+        Trace::new(&key("c"), Some(&revision("3")), Some(&from("old"))),
     ]
     .into_iter()
     .collect();
@@ -132,14 +132,14 @@ fn two_revisions_of_one_ancestor_are_told_with_who_names_them() {
 
 #[test]
 fn a_source_that_another_stems_from_has_to_be_at_the_same_revision() {
-    let direct = Trace::of(&key("a"), Some(&revision("new")), None);
-    let behind = Trace::of(
+    let direct = Trace::new(&key("a"), Some(&revision("new")), None);
+    let behind = Trace::new(
         &key("b"),
         Some(&revision("2")),
         Some(&sources([(key("a"), "old")])),
     );
     assert!(direct.clone().join(behind).sources().is_err());
-    let level = Trace::of(
+    let level = Trace::new(
         &key("b"),
         Some(&revision("2")),
         Some(&sources([(key("a"), "new")])),
@@ -149,12 +149,12 @@ fn a_source_that_another_stems_from_has_to_be_at_the_same_revision() {
 
 #[test]
 fn where_nobody_cares_what_is_disputed_is_not_traced() {
-    let trace = Trace::of(
+    let trace = Trace::new(
         &key("b"),
         Some(&revision("2")),
         Some(&sources([(key("a"), "new")])),
     )
-    .join(Trace::of(
+    .join(Trace::new(
         &key("c"),
         None,
         Some(&sources([(key("a"), "old")])),
@@ -166,8 +166,8 @@ fn where_nobody_cares_what_is_disputed_is_not_traced() {
 fn of_what_is_disputed_the_state_of_a_runnable_that_is_read_itself_is_traced() {
     let of = |ancestor: SourceKey| {
         let branch = sources([(ancestor.clone(), "old")]);
-        let trace = Trace::of(&key("b"), Some(&revision("2")), Some(&branch));
-        trace.join(Trace::of(&ancestor, Some(&revision("new")), None))
+        let trace = Trace::new(&key("b"), Some(&revision("2")), Some(&branch));
+        trace.join(Trace::new(&ancestor, Some(&revision("new")), None))
     };
     let both = sources([(key("a"), "new"), (key("b"), "2")]);
     assert_eq!(of(key("a")).undisputed_sources(), Ok(both));
@@ -181,7 +181,7 @@ fn sixty_four_sources_are_traced_and_no_more() {
         let keys = (0..count).map(|number| key(&format!("a{number}")));
         keys.map(|key| (key, revision("1"))).collect()
     };
-    let of = |count| Trace::of(&key("b"), Some(&revision("2")), Some(&many(count)));
+    let of = |count| Trace::new(&key("b"), Some(&revision("2")), Some(&many(count)));
     assert_eq!(of(MOST_SOURCES - 1).sources().unwrap().len(), 64);
     let too_many = Err(TraceError::TooMany(65));
     assert_eq!(of(MOST_SOURCES).sources(), too_many);
@@ -197,7 +197,7 @@ fn trace() -> impl Strategy<Value = Trace> {
             .into_iter()
             .map(|(of, at)| (key(of), revision(at)))
             .collect();
-        Trace::of(&key(of), own.map(revision).as_ref(), Some(&named))
+        Trace::new(&key(of), own.map(revision).as_ref(), Some(&named))
     })
 }
 
@@ -224,7 +224,7 @@ proptest! {
     fn whoever_stems_from_a_joined_trace_adds_nothing_to_it(all in prop::collection::vec(trace(), 0..4)) {
         let trace: Trace = all.into_iter().collect();
         if let Ok(sources) = trace.sources() {
-            let again = trace.join(Trace::of(&key("z"), None, Some(&sources)));
+            let again = trace.join(Trace::new(&key("z"), None, Some(&sources)));
             prop_assert_eq!(again.sources(), Ok(sources));
         }
     }

@@ -4,7 +4,7 @@ use super::*;
 use crate::{ledger::tests::sample::at, messages::diagnosis::Diagnosis};
 
 fn missing(diagnosis: Diagnosis, requeue: Requeue) -> ReconcileError {
-    ReconcileError::caused(
+    ReconcileError::from_diagnosis(
         Category::RunTemplateNotFound,
         requeue,
         diagnosis,

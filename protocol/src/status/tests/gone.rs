@@ -52,7 +52,7 @@ fn of_a_run_that_ended_and_went_at_once_the_ledger_tells() {
 fn a_run_that_is_still_there_is_not_called_gone() {
     let mut facts = with(ended(2, "A", RunResult::Succeeded), "A");
     facts.stored = Arc::new(report(&with(created(2, "A"), "A"), None));
-    facts.cached_runs = vec![CachedRun::of(&succeeded(run(2, "A"), "x"))];
+    facts.cached_runs = vec![CachedRun::from_fetched(&succeeded(run(2, "A"), "x"))];
     let status = report(&facts, None);
     let words = message(&status, STAMPED_OBJECT_CONDITION);
     assert!(words.ends_with("succeeded"), "{words}");

@@ -116,7 +116,7 @@ fn a_run_whose_words_were_left_out_is_not_read_again_for_them() {
     let mut whole = failed(run(2, "A"));
     whole.health.discreet = Some("discreet".to_owned());
     let mut silenced = whole.clone();
-    silenced.health = silenced.health.silenced();
+    silenced.health = silenced.health.silence();
     for told in [&whole, &silenced] {
         let facts = read(told).stored_as_reported();
         assert!(reports(&facts.stored, &whole.health));
@@ -209,7 +209,7 @@ fn the_reason_of_a_failure_is_that_of_its_pods_or_of_its_engine_if_the_word_is_k
 #[test]
 fn the_reason_of_a_run_that_was_stopped_is_who_stopped_it() {
     let mut cancelled = failed_with(Some("exited 143"));
-    cancelled.stopped = cartouche_crds::Cancellation::of(r#"{"by":"alice"}"#);
+    cancelled.stopped = cartouche_crds::Cancellation::parse(r#"{"by":"alice"}"#);
     assert_eq!(ready_is(&read(&cancelled)), "False/Cancelled");
     let mut late = read(&failed_with(Some("exited 143")));
     let stop = Stop::of_word("TimedOut@2026-01-01T00:00:00Z");

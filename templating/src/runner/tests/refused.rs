@@ -239,8 +239,7 @@ fn files_that_are_too_large_together_are_refused_before_and_after_they_are_fille
     );
     let runner = json!({ "args": 1, "files": [file("/a", "$(profile.values.large)$$(profile.values.large)$")] });
     let rendered = render(job(), runner, json!({})).unwrap();
-    let filled =
-        |bytes: usize| rendered.filled(&FACTS, Some(&json!({ "large": "x".repeat(bytes) })));
+    let filled = |bytes: usize| rendered.fill(&FACTS, Some(&json!({ "large": "x".repeat(bytes) })));
     assert!(filled(100_000).is_ok());
     let said = filled(102_400).unwrap_err().to_string();
     assert_eq!(

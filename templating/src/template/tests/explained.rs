@@ -1,6 +1,6 @@
 use cartouche_language::{
     bounds::MAX_RENDERED_BYTES,
-    explained::{Explained, of},
+    explained::{Explained, explain},
 };
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ fn of_output(path: &str) -> Explained {
         },
         "outputs": { "x": path },
     }));
-    of(&Template::compile(&spec.unwrap()).unwrap_err()[0])
+    explain(&Template::compile(&spec.unwrap()).unwrap_err()[0])
 }
 
 /// Explains a tag with this path.
@@ -27,7 +27,7 @@ fn of_tag_with(path: &str, inputs: &Value) -> Explained {
     let selected = json!({ "metadata": { "name": "s" } });
     let context = Context::new(&runnable, Some(&selected)).unwrap();
     let template = Template::compile(&spec.unwrap()).unwrap();
-    of(&template.render(&context).unwrap_err()[0])
+    explain(&template.render(&context).unwrap_err()[0])
 }
 
 #[test]

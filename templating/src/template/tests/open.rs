@@ -42,7 +42,7 @@ fn render(data: Value, inputs: Value) -> Rendered {
 }
 
 fn filled(data: Value, values: Option<Value>) -> Result<Value, String> {
-    let filled = render(data, json!({})).filled(&FACTS, values.as_ref());
+    let filled = render(data, json!({})).fill(&FACTS, values.as_ref());
     filled
         .map(|filled| filled.document()["data"].clone())
         .map_err(|problems| problems.to_string())
@@ -103,7 +103,7 @@ fn an_input_that_reads_like_an_open_tag_stays_as_it_is() {
         "alone": "$(runnable.spec.inputs.in)$", "deep": "$(runnable.spec.inputs.deep)$",
         "beside": "$(runnable.spec.inputs.in)$$(run.name)$$(runnable.spec.inputs.in)$",
     });
-    let filled = render(data, inputs.clone()).filled(&FACTS, None).unwrap();
+    let filled = render(data, inputs.clone()).fill(&FACTS, None).unwrap();
     assert_eq!(
         filled.document()["data"],
         json!({
@@ -169,7 +169,7 @@ fn the_hash_does_not_know_what_is_filled_in() {
         json!({ "a": "$(run.name)$ $(profile.values.x)$" }),
         json!({}),
     );
-    let filled = rendered.filled(&FACTS, Some(&json!({ "x": 1 }))).unwrap();
+    let filled = rendered.fill(&FACTS, Some(&json!({ "x": 1 }))).unwrap();
     assert_eq!(filled.input_hash(), rendered.input_hash());
     assert_eq!(filled.document()["data"]["a"], "x-7 1");
     assert!(filled.open().is_empty());
@@ -185,7 +185,7 @@ fn what_cannot_be_filled_in_is_told_with_its_place_and_its_tag() {
     let rendered = render(data, json!({}));
     let said = |values: Option<Value>| {
         rendered
-            .filled(&facts, values.as_ref())
+            .fill(&facts, values.as_ref())
             .unwrap_err()
             .to_string()
     };
@@ -203,7 +203,7 @@ fn what_cannot_be_filled_in_is_told_with_its_place_and_its_tag() {
         said.contains("the run has no profile, so there are no profile.values"),
         "{said}"
     );
-    let problems = rendered.filled(&facts, None).unwrap_err();
+    let problems = rendered.fill(&facts, None).unwrap_err();
     assert_eq!(problems[0].tag.as_deref(), Some("profile.values.x.y"));
     assert_eq!(problems[0].path(), "data.a.b[0]");
 }
@@ -272,7 +272,7 @@ fn a_label_that_is_no_text_is_told_and_takes_no_other_with_it() {
     template["metadata"]["labels"] =
         json!({ "a": "$(run.sequence)$", "b": "$('')$$(run.sequence)$" });
     let rendered = render_all(template, json!({})).unwrap();
-    let problems = rendered.filled(&FACTS, None).unwrap_err();
+    let problems = rendered.fill(&FACTS, None).unwrap_err();
     assert_eq!(problems.len(), 1);
     assert_eq!(problems[0].path(), "metadata.labels.a");
 }
@@ -286,7 +286,7 @@ fn what_a_template_may_not_set_it_cannot_set_by_an_open_tag() {
     template["status"] = json!("$(run.name)$");
     let rendered = render_all(template, json!({})).unwrap();
     assert_eq!(rendered.open().len(), 1);
-    let filled = rendered.filled(&FACTS, None).unwrap();
+    let filled = rendered.fill(&FACTS, None).unwrap();
     assert_eq!(
         filled.document()["metadata"],
         json!({ "generateName": "x-", "labels": { "b": "x-7" } })
@@ -343,7 +343,7 @@ fn a_run_is_not_stamped_while_a_tag_is_open() {
         profile_refresh: None,
     };
     assert_eq!(stamp(&rendered, &run), Err(StampError::Open));
-    let filled = rendered.filled(&FACTS, None).unwrap();
+    let filled = rendered.fill(&FACTS, None).unwrap();
     let object = stamp(&filled, &run).unwrap();
     assert_eq!(object["data"]["a"], "x-7");
     assert_eq!(

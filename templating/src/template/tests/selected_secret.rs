@@ -105,7 +105,7 @@ fn what_is_made_of_it_keeps_its_hash() {
         input_hash: rendered.input_hash(),
         rerun_token: None,
     };
-    let made = rendered.filled(&run, None).unwrap();
+    let made = rendered.fill(&run, None).unwrap();
     assert_eq!(made.document()["spec"]["as"], "r-1");
     assert!(made.is_keyed());
     assert_eq!(made.input_hash(), rendered.input_hash());

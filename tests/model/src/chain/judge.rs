@@ -124,7 +124,7 @@ fn is_at_work(model: &Chain, who: Who, source: &Stored) -> bool {
         return false;
     }
     let status = model.kept.stored(source.status);
-    let ledger = Ledger::of(&status);
+    let ledger = Ledger::from_status(&status);
     let asked = token(source.token);
     let is_asked = asked.is_some() && asked.as_deref() != ledger.last_answered();
     let own = Document {
@@ -151,7 +151,7 @@ pub(super) fn tells_the_truth(model: &Chain, world: &World) -> bool {
     world.stored.iter().enumerate().all(|(who, stored)| {
         let status = model.kept.stored(stored.status);
         let provenance = model.kept.provenance_of(stored.provenance);
-        let ledger = Ledger::of(&status);
+        let ledger = Ledger::from_status(&status);
         let current = ledger.current.as_ref().and_then(|run| run.uid.clone());
         let from = ledger.outputs_from.as_ref().map(|from| from.uid.clone());
         let said = [

@@ -53,7 +53,7 @@ impl Mutant {
         match self {
             Self::RevisionByNumber => {
                 let from = seen.status.outputs_from.as_ref();
-                seen.revision = from.map(|from| Revision::given(from.sequence.to_string()));
+                seen.revision = from.map(|from| Revision::from_text(from.sequence.to_string()));
             }
             Self::GenerationUnread => {
                 seen.generation = seen.status.observed_generation.unwrap_or_default();

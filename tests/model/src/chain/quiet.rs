@@ -6,7 +6,7 @@ use cartouche_crds::RunResult;
 use cartouche_protocol::{
     ledger::Ledger,
     messages::diagnosis::{Failed, Lag, NotReady},
-    sources::{Coherence, Edges, Question, Readiness, Source, traced},
+    sources::{Coherence, Edges, Question, Readiness, Source, trace_sources},
     trace::SourceKey,
 };
 
@@ -183,14 +183,14 @@ impl Chain {
         let known = self.known(&world.stored, &[]);
         let sources = self.sources(who, own, &known);
         let document = self.document(who, own, &sources);
-        let ledger = Ledger::of(&self.kept.stored(own.status));
+        let ledger = Ledger::from_status(&self.kept.stored(own.status));
         let (Some(document), Some(current)) = (document, &ledger.current) else {
             return false;
         };
         let asked = token(own.token);
         let is_answered = asked.is_none() || asked.as_deref() == ledger.last_answered();
         let sources: Vec<Source> = sources.into_iter().map(|(source, _)| source).collect();
-        let stems_from = traced(&Question {
+        let stems_from = trace_sources(&Question {
             of: &key(who),
             account: ACCOUNT,
             sources: &sources,

@@ -2,7 +2,7 @@
 
 use cartouche_protocol::{
     ledger::{Change, Due, Fate, Intent, Ledger, ListedRun, RunIdentity, rebuild},
-    sources::{Coherence, Edges, Question, Readiness, Source, readiness, traced},
+    sources::{Coherence, Edges, Question, Readiness, Source, readiness, trace_sources},
     trace::Sources,
 };
 
@@ -79,7 +79,7 @@ impl Chain {
         let Some(document) = document else {
             return Next::Say(asked().err());
         };
-        let ledger = Ledger::of(&self.kept.stored(own.status));
+        let ledger = Ledger::from_status(&self.kept.stored(own.status));
         if let Due::New(_) = ledger.due(&document.hash(), token(own.token).as_deref()) {
             return match asked() {
                 Ok(sources) => Next::Intend(document, sources),
@@ -87,14 +87,15 @@ impl Chain {
             };
         }
         let provenance = self.kept.provenance_of(own.provenance);
-        let moved = traced(&question)
-            .ok()
-            .flatten()
-            .filter(|sources| match self.setup.mutant {
-                Mutant::NoMovingOn => false,
-                Mutant::AlwaysMoves => true,
-                _ => provenance.moves_on(&ledger, &document.hash(), sources),
-            });
+        let moved =
+            trace_sources(&question)
+                .ok()
+                .flatten()
+                .filter(|sources| match self.setup.mutant {
+                    Mutant::NoMovingOn => false,
+                    Mutant::AlwaysMoves => true,
+                    _ => provenance.moves_on(&ledger, &document.hash(), sources),
+                });
         moved.map_or(Next::Say(None), Next::MoveOn)
     }
 
@@ -170,7 +171,7 @@ impl Chain {
         read: &[(Who, Stored)],
         next: Next,
     ) {
-        let ledger = Ledger::of(&self.kept.stored(own.status));
+        let ledger = Ledger::from_status(&self.kept.stored(own.status));
         let seen_root = read.iter().find(|(source, _)| *source == A);
         let seen_root = seen_root.map(|(_, root)| root.given);
         match next {
@@ -261,7 +262,7 @@ impl Chain {
         observed: Option<i64>,
     ) {
         let stored = &mut world.stored[who];
-        let before = Ledger::of(&self.kept.stored(stored.status));
+        let before = Ledger::from_status(&self.kept.stored(stored.status));
         let provenance = self.kept.provenance_of(stored.provenance);
         let provenance = provenance.after(&before, (ledger, change), read);
         let mutant = self.setup.mutant;
@@ -282,7 +283,7 @@ impl Chain {
         let (who, ended) = (run.of, *run);
         let stored = &world.stored[who];
         let status = self.kept.stored(stored.status);
-        let ledger = Ledger::of(&status);
+        let ledger = Ledger::from_status(&status);
         if ledger.current.is_none() {
             return;
         }

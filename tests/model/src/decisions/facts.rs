@@ -5,7 +5,7 @@ use std::time::Duration;
 use cartouche_engines::kinds::StopRequest;
 use cartouche_protocol::{
     category::Category,
-    evaluate::{contains_rendered, digested, fetched_run},
+    evaluate::{contains_rendered, digest_run, fetched_run},
     facts::{
         CreateOutcome, DryRun, Facts, NameRead, PolicyFrom, Probe, Remembered, Rendering,
         RunnableFacts, Settling, StopOutcome, WatchState,
@@ -27,7 +27,7 @@ use crate::{
 impl Decisions {
     pub(super) fn facts(&self, setup: &Configuration, knowledge: &Knowledge) -> Facts {
         let stored = self.pool.stored(knowledge.stored);
-        let ledger = Ledger::of(&stored);
+        let ledger = Ledger::from_status(&stored);
         let reader = Reader {
             decisions: self,
             document: self.cast.document(setup.document(knowledge.input)),
@@ -155,9 +155,9 @@ impl Reader<'_> {
 
     fn cached_run(&self, shown: &Shown, deleted: bool) -> Option<CachedRun> {
         let object = self.object(shown);
-        let run = RunIdentity::of(&object)?;
+        let run = RunIdentity::from_object(&object)?;
         let compiled = Some(&*self.document.compiled);
-        Some(digested(
+        Some(digest_run(
             compiled,
             &self.ledger.history,
             run,

@@ -5,7 +5,7 @@ use cartouche_protocol::facts::Facts;
 
 /// Counts an approval for the wanted run if only these parts fit.
 pub(super) fn count_if(facts: &mut Facts, fits: impl Fn(&Approval, &Approval) -> bool) {
-    let given = facts.runnable.approved.as_deref().and_then(Approval::of);
+    let given = facts.runnable.approved.as_deref().and_then(Approval::parse);
     let (Some(given), Ok(rendering)) = (given, &facts.rendering) else {
         return;
     };

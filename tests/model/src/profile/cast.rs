@@ -203,7 +203,7 @@ impl Cast {
 
     /// Returns the identity of an object.
     pub(super) fn identity(&self, object: ObjectId) -> RunIdentity {
-        RunIdentity::of(&self.shown(Run { uid: 0, object })).unwrap_or_default()
+        RunIdentity::from_object(&self.shown(Run { uid: 0, object })).unwrap_or_default()
     }
 
     /// Returns the profile that shaped an object.

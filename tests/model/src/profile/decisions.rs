@@ -6,7 +6,7 @@ use cartouche_crds::{Approval, ApprovalPolicy, PinnedProfile, RunPhase};
 use cartouche_protocol::{
     category::Category,
     decide::{Step, decide, decide_without_rendering},
-    evaluate::{digested, fetched_run},
+    evaluate::{digest_run, fetched_run},
     facts::{
         CreateOutcome, DryRun, Facts, LedgerState, LedgerWriter, NameRead, Remembered, Rendering,
         RunnableFacts, WatchState,
@@ -120,7 +120,7 @@ impl Cast {
         }
         let made = facts.made_for(rendering, current)?;
         let pinned = facts.ledger.profile.as_deref();
-        let profile = pinned.and_then(|pinned| facts.profiles.named(&pinned.name));
+        let profile = pinned.and_then(|pinned| facts.profiles.get(&pinned.name));
         let version = profile.map(|profile| profile.version.to_string());
         Ok(self.sent(&made, &facts.ledger, pinned, version.as_deref()))
     }
@@ -200,7 +200,7 @@ impl Cast {
                 return None;
             }
             None => {
-                let pinned = facts.chosen(rendering, ledger).ok()?.pinned;
+                let pinned = facts.choose_profile(rendering, ledger).ok()?.pinned;
                 let hash = facts.approvable_next(rendering, ledger, pinned.as_ref());
                 (ledger.next_sequence(), pinned, hash.ok()?)
             }
@@ -257,9 +257,9 @@ impl Cast {
 
     fn cached_run(&self, run: Run, ledger: &Ledger) -> Option<CachedRun> {
         let object = self.shown(run);
-        let identity = RunIdentity::of(&object)?;
+        let identity = RunIdentity::from_object(&object)?;
         let compiled = Some(&*self.compiled);
-        Some(digested(
+        Some(digest_run(
             compiled,
             &ledger.history,
             identity,
@@ -328,7 +328,7 @@ fn chosen_anew(facts: &Facts) -> Option<PinnedProfile> {
         profile: None,
         ..facts.ledger.clone()
     };
-    facts.chosen(rendering, &unpinned).ok()?.pinned
+    facts.choose_profile(rendering, &unpinned).ok()?.pinned
 }
 
 fn refreshed_early(facts: &Facts) -> Option<Step> {
@@ -336,9 +336,9 @@ fn refreshed_early(facts: &Facts) -> Option<Step> {
     if !is_pending(&facts.ledger) || !facts.is_refresh_asked(&facts.ledger) {
         return None;
     }
-    let chosen = facts.chosen(rendering, &facts.ledger).ok()?;
+    let chosen = facts.choose_profile(rendering, &facts.ledger).ok()?;
     chosen.not_refreshed.is_none().then(|| {
-        let next = facts.ledger.clone().pinned(chosen.pinned);
+        let next = facts.ledger.clone().with_profile(chosen.pinned);
         Step::Write(Box::new(next), ledger::Change::Refresh)
     })
 }

@@ -8,7 +8,7 @@ use cartouche_language::Owner;
 use cartouche_protocol::{
     ledger::Ledger,
     references::SourceKind,
-    sinks::{self, Content, FoundSink, Given, created, replaced},
+    sinks::{self, Content, FoundSink, Given, build_object, build_replacement},
 };
 use serde_json::{Value, json};
 
@@ -65,8 +65,8 @@ pub(super) fn content(number: u8) -> Content {
 
 /// Returns the object as the API server shows it.
 fn shown(object: Object) -> Value {
-    let of = sinks::of(&sink());
-    let mut shown = created(
+    let of = sinks::identify(&sink());
+    let mut shown = build_object(
         &of,
         &RUNNABLE,
         object.sequence.into(),
@@ -82,20 +82,20 @@ fn shown(object: Object) -> Value {
 
 /// Returns the object as the controller reads it.
 pub(super) fn found(object: Object, ledger: &Ledger) -> Option<FoundSink> {
-    FoundSink::of(SourceKind::Secret, shown(object), &RUNNABLE, ledger)
+    FoundSink::from_object(SourceKind::Secret, shown(object), &RUNNABLE, ledger)
 }
 
 /// Returns the number on the object, and the number of its content, after the controller has made or replaced
 /// it.
 pub(super) fn sent(before: Option<&FoundSink>, number: u8) -> (u8, u8) {
-    let (of, sequence) = (sinks::of(&sink()), i64::from(number));
+    let (of, sequence) = (sinks::identify(&sink()), i64::from(number));
     let sent = match before {
-        None => created(&of, &RUNNABLE, sequence, &content(number)),
-        Some(found) => replaced(found, &of, &RUNNABLE, sequence, &content(number)),
+        None => build_object(&of, &RUNNABLE, sequence, &content(number)),
+        Some(found) => build_replacement(found, &of, &RUNNABLE, sequence, &content(number)),
     };
     let annotation = sent["metadata"]["annotations"]["carto.run/outputs-sequence"].as_str();
     let has = (0..=u8::MAX)
-        .find(|number| sent["data"] == created(&of, &RUNNABLE, 0, &content(*number))["data"]);
+        .find(|number| sent["data"] == build_object(&of, &RUNNABLE, 0, &content(*number))["data"]);
     let annotated = annotation.and_then(|it| it.parse().ok());
     (annotated.unwrap_or_default(), has.unwrap_or_default())
 }

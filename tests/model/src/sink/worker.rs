@@ -116,7 +116,7 @@ impl SinkModel {
         let is_held = found
             .as_ref()
             .is_some_and(|it| it.content == object::content(number));
-        let mut wanted = Wanted::of(&ledger, from, is_held);
+        let mut wanted = Wanted::new(&ledger, from, is_held);
         if let Verdict::Newer(has) = may_write(holder, wanted) {
             wanted.is_waited_out = self.is_waited_out(world, has);
         }

@@ -53,7 +53,7 @@ async fn a_run_without_a_required_output_gives_none_and_the_condition_names_it_a
     let run = subject.run(2).await?;
     world.play(&run, succeeded("True", "")).await?;
     let said = subject.fails("OutputPathNotSatisfied", "").await?;
-    let told = Told::of(&said);
+    let told = Told::parse(&said);
     let wanted = format!(
         "run {} succeeded, but gives no outputs: output \"answer\" has no value at .status.answer: jsonpath returned empty list: .status.answer",
         name_of(&run)

@@ -134,7 +134,7 @@ impl Subject {
     /// stand before it.
     pub async fn fails_in_full(&self, reason: &str, part: &str) -> Result<String> {
         let said = self.fails(reason, part).await?;
-        let told = Told::of(&said);
+        let told = Told::parse(&said);
         ensure!(told.to_do.is_some(), "it does not say what to do: {said}");
         let in_full = told.in_full.with_context(|| said.clone())?;
         Ok(in_full.to_owned())

@@ -60,11 +60,11 @@ pub(super) fn refused_or_given_up(runnable: &Runnable) -> bool {
 /// hash, and may ask anew (`docs/how-to/upgrade-and-uninstall.md`, "Upgrade").
 pub(super) fn rejected_or_asked_anew(runnable: &Runnable) -> bool {
     let hashes_as = |approval: &str| {
-        let hash = Approval::of(approval)?.hash;
+        let hash = Approval::parse(approval)?.hash;
         hash.split(':').next().map(str::to_owned)
     };
     let rejected = runnable.annotations().get(REJECTED_ANNOTATION);
-    let rejected = rejected.and_then(|it| hashes_as(&Rejection::of(it)?.approval));
+    let rejected = rejected.and_then(|it| hashes_as(&Rejection::parse(it)?.approval));
     let pending = status(runnable).pending.and_then(|it| it.approval);
     let asked = pending.and_then(|it| hashes_as(&it));
     let is_asked = waits_for(runnable, "ApprovalRequired");

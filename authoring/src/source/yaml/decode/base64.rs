@@ -1,7 +1,7 @@
 //! Base 64, as the tag `!!binary` defines it.
 
 /// Returns the bytes of a text with padding, which may span several lines.
-pub(super) fn decoded(text: &str) -> Option<Vec<u8>> {
+pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
     let text: Vec<u8> = text
         .bytes()
         .filter(|it| !matches!(it, b'\r' | b'\n'))
@@ -41,15 +41,15 @@ fn digit(letter: u8) -> Option<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::decoded;
+    use super::decode;
 
     #[test]
     fn base_64_needs_its_padding() {
-        assert_eq!(decoded("aGVsbG8="), Some(b"hello".to_vec()));
-        assert_eq!(decoded("aGVs\nbG8h"), Some(b"hello!".to_vec()));
-        assert_eq!(decoded("aA=="), Some(b"h".to_vec()));
+        assert_eq!(decode("aGVsbG8="), Some(b"hello".to_vec()));
+        assert_eq!(decode("aGVs\nbG8h"), Some(b"hello!".to_vec()));
+        assert_eq!(decode("aA=="), Some(b"h".to_vec()));
         for text in ["aGVsbG8", "aA==aA==", "a===", "aG.s", "aGV s", "===="] {
-            assert_eq!(decoded(text), None, "{text}");
+            assert_eq!(decode(text), None, "{text}");
         }
     }
 }

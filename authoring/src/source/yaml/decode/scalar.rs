@@ -1,6 +1,6 @@
 //! Types of scalars, by their notation or their tag: the rules of go-yaml v2, in its order.
 
-use super::{super::parser::Scalar, base64::decoded, timestamp::is_timestamp};
+use super::{super::parser::Scalar, base64::decode, timestamp::is_timestamp};
 
 const TAGS: &str = "tag:yaml.org,2002:";
 
@@ -151,7 +151,7 @@ fn signed_binary(text: &str) -> Option<Resolved> {
 
 /// Decodes text in base 64. Each byte that belongs to no character is replaced, as Go does it for JSON.
 fn binary(text: &str) -> Result<Resolved, String> {
-    let bytes = decoded(text).ok_or("!!binary value contains invalid base64 data")?;
+    let bytes = decode(text).ok_or("!!binary value contains invalid base64 data")?;
     let mut text = String::new();
     for chunk in bytes.utf8_chunks() {
         text.push_str(chunk.valid());

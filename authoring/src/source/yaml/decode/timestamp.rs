@@ -5,18 +5,18 @@
 pub(super) fn is_timestamp(text: &str) -> bool {
     let is_year = text.bytes().take_while(u8::is_ascii_digit).count() == 4;
     let mut rest = Rest(text);
-    if !is_year || !rest.is_date() {
+    if !is_year || !rest.skip_date() {
         return false;
     }
     match rest.0.as_bytes().first() {
         None => true,
         Some(b'T' | b't') => {
             rest.skip(1);
-            rest.is_time() && rest.is_zone() && rest.0.is_empty()
+            rest.skip_time() && rest.skip_zone() && rest.0.is_empty()
         }
         Some(b' ') => {
             rest.0 = rest.0.trim_start_matches(' ');
-            rest.is_time() && rest.0.is_empty()
+            rest.skip_time() && rest.0.is_empty()
         }
         Some(_) => false,
     }
@@ -48,7 +48,7 @@ impl Rest<'_> {
         Some(number)
     }
 
-    fn is_date(&mut self) -> bool {
+    fn skip_date(&mut self) -> bool {
         let Some(year) = self.number(4).filter(|_| self.0.starts_with('-')) else {
             return false;
         };
@@ -68,7 +68,7 @@ impl Rest<'_> {
         self.number(2).is_some_and(|day| (1..=days).contains(&day))
     }
 
-    fn is_time(&mut self) -> bool {
+    fn skip_time(&mut self) -> bool {
         let is_time = self.number(2).is_some_and(|hour| hour < 24)
             && self.took(':')
             && self.number(2).is_some_and(|minute| minute < 60)
@@ -84,7 +84,7 @@ impl Rest<'_> {
     }
 
     /// Returns true for `Z`, or for hours and minutes of two digits each. Go takes 24 and 60 as well.
-    fn is_zone(&mut self) -> bool {
+    fn skip_zone(&mut self) -> bool {
         if self.took('Z') {
             return true;
         }

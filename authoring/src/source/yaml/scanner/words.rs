@@ -141,7 +141,7 @@ impl Scanner<'_> {
     /// Reads the `:` behind a key. A possible key before it becomes one.
     fn value(&mut self) -> Result<(), Refusal> {
         let level = self.possible_keys.len().saturating_sub(1);
-        if self.is_still_possible(level)? {
+        if self.refresh_possible_key(level)? {
             let key = self.possible_keys.get(level).copied().unwrap_or_default();
             self.insert(key.number, Word::Key, key.mark);
             self.begin_block(key.number, Word::BlockMappingStart, key.mark);

@@ -55,7 +55,7 @@ fn nothing(patch: &Value, due: Due) -> String {
 }
 
 fn approval() -> Approval {
-    Approval::of("4:v1:a").unwrap()
+    Approval::parse("4:v1:a").unwrap()
 }
 
 #[test]

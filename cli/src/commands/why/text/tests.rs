@@ -136,7 +136,7 @@ fn what_is_running_is_not_said_to_have_run() {
         let mut run = run.clone();
         run.state = state;
         let mut explained = explanation(&json!([condition("Ready", "True", "Ready")]), true);
-        explained.run = Some(ExplainedRun::of(run, Because::First));
+        explained.run = Some(ExplainedRun::new(run, Because::First));
         explained.next = Next::Nothing { sequence };
         text(&explained)
     };
@@ -153,7 +153,7 @@ fn a_word_for_a_stop_that_is_not_known_is_shown_as_it_is() {
     run.state = RunState::Ended(RunResult::Failed);
     run.stop = cartouche_crds::Stop::of_word("QueueTimedOut@2026-01-01T00:00:00Z");
     let mut explained = explanation(&json!([condition("Ready", "False", "Failed")]), true);
-    explained.run = Some(ExplainedRun::of(run, Because::First));
+    explained.run = Some(ExplainedRun::new(run, Because::First));
     let told = text(&explained);
     let word = "stopped (QueueTimedOut) at 2026-01-01T00:00:00Z";
     assert!(told.contains(word), "{told}");

@@ -35,7 +35,10 @@ async fn why_no_pod(ctx: &ControllerContext, branch: &str) -> Option<String> {
     if let Some(said) = &said {
         let mut memory = looking.memory.lock().unwrap();
         let told = Hindrance::Said(said.clone());
-        memory.pods.of("run-2").looked(told, false, boot_time());
+        memory
+            .pods
+            .for_run("run-2")
+            .record_look(told, false, boot_time());
     }
     said.map(|said| said.words)
 }
@@ -87,7 +90,7 @@ async fn events_are_not_asked_for_where_a_secret_may_be_in_them_or_they_were_ref
     assert_eq!(asked.lock().unwrap().len(), 1);
     // Another account may list at once, and this one later.
     let (pace, now) = (&ctx.event_pace, boot_time());
-    assert!(pace.may_list("ns", now) && pace.is_refused("ns", "default", now));
+    assert!(pace.try_list("ns", now) && pace.is_refused("ns", "default", now));
     assert!(!pace.is_refused("ns", "default", now + Duration::from_hours(2)));
 }
 

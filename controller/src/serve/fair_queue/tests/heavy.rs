@@ -23,7 +23,7 @@ fn begun(fair: &mut FairQueue, now: u64) -> Vec<RunnableKey> {
 
 /// Ends one that took this many seconds.
 fn end(fair: &mut FairQueue, key: &RunnableKey, now: u64, took: u64) {
-    fair.done(key, at(now), at(took), is_heavy(key));
+    fair.finish(key, at(now), at(took), is_heavy(key));
 }
 
 /// Returns the turns of this many seconds, with the second at which each began. Each reconciliation takes one.
@@ -180,12 +180,12 @@ fn who_is_heavy_when_its_turn_comes_waits_with_the_heavy_ones() {
     assert_eq!(light(&mut fair), Some(first.clone()));
     // It turns out to be heavy, and is enqueued meanwhile. The namespace rests after this turn as well.
     fair.enqueue(&first, Priority::Changed);
-    assert!(fair.done(&first, at(1), at(1), true));
+    assert!(fair.finish(&first, at(1), at(1), true));
     assert_eq!(heavy(&mut fair, 19), None);
     assert_eq!(heavy(&mut fair, 20), Some(second.clone()));
     assert_eq!(heavy(&mut fair, 20), None);
     fair.enqueue(&second, Priority::Changed);
-    assert!(fair.done(&second, at(21), at(1), true));
+    assert!(fair.finish(&second, at(21), at(1), true));
     assert_eq!(heavy(&mut fair, 39), None);
     // Both are among the heavy ones now, and stay there until their turn.
     for key in [&first, &second] {
@@ -194,9 +194,9 @@ fn who_is_heavy_when_its_turn_comes_waits_with_the_heavy_ones() {
     assert_eq!((fair.waiting(), light(&mut fair)), (2, None));
     // In the order in which they came; a turn without any length brings no rest.
     assert_eq!(heavy(&mut fair, 40), Some(first.clone()));
-    fair.done(&first, at(40), at(0), true);
+    fair.finish(&first, at(40), at(0), true);
     assert_eq!(heavy(&mut fair, 40), Some(second.clone()));
-    fair.done(&second, at(40), at(0), true);
+    fair.finish(&second, at(40), at(0), true);
     assert!(is_empty(&fair), "nothing is left");
 }
 

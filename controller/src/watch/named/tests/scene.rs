@@ -141,7 +141,7 @@ impl Scene {
         self.watches.want(&key(runnable), wanted.clone());
         self.has_read(runnable, names);
         for secret in wanted {
-            self.watches.found(&key(runnable), &secret);
+            self.watches.record_found(&key(runnable), &secret);
         }
     }
 
@@ -150,7 +150,7 @@ impl Scene {
         for number in numbers {
             let (key, secret) = (numbered(namespace, number), secret_of(namespace, number));
             self.watches.want(&key, BTreeSet::from([secret.clone()]));
-            self.watches.found(&key, &secret);
+            self.watches.record_found(&key, &secret);
         }
     }
 
@@ -161,7 +161,7 @@ impl Scene {
     }
 
     pub(super) fn has_read(&self, runnable: &str, names: &[&str]) {
-        let memory = self.memories.of(&key(runnable), runnable);
+        let memory = self.memories.get_or_create(&key(runnable), runnable);
         for name in names {
             let sources = &mut lock(&memory).sources;
             sources.keep(object(name), SourceRead::Absent, None, boot_time());
@@ -169,7 +169,7 @@ impl Scene {
     }
 
     pub(super) fn relies_on(&self, runnable: &str, name: &str) -> bool {
-        let memory = self.memories.of(&key(runnable), runnable);
+        let memory = self.memories.get_or_create(&key(runnable), runnable);
         let known = lock(&memory)
             .sources
             .lately(&object(name), None, boot_time());
@@ -263,7 +263,7 @@ pub(super) fn secret(account: &str, name: &str) -> WatchedSecret {
 }
 
 fn object(name: &str) -> SourceObject {
-    SourceObject::known(SourceKind::Secret, name)
+    SourceObject::in_own_namespace(SourceKind::Secret, name)
 }
 
 pub(super) fn named(names: &[&str]) -> BTreeSet<String> {

@@ -69,24 +69,24 @@ fn it_never_counts_from_before_the_run_was_made() {
 fn without_a_time_it_counts_from_when_it_was_first_seen_so() {
     for now in [Works::Untimed, Works::Since(at(NOW + 61))] {
         let mut facts = long_made(works(now));
-        facts.seen_at_work = facts.untimed(&BTreeMap::new());
+        facts.seen_at_work = facts.list_untimed(&BTreeMap::new());
         assert_eq!(next_stop(&facts), Some(at(NOW + TIMEOUT)));
         let before = BTreeMap::from([(uid(2), at(NOW - TIMEOUT))]);
-        facts.seen_at_work = facts.untimed(&before);
+        facts.seen_at_work = facts.list_untimed(&before);
         assert_eq!(facts.seen_at_work, before, "it is known already");
         assert_eq!(decide(&facts), Step::ReadRun(run_name(&name(2))));
     }
     // A clock that went back has left a time in the future.
     let mut facts = long_made(works(Works::Untimed));
     let ahead = BTreeMap::from([(uid(2), at(NOW + 61))]);
-    facts.seen_at_work = facts.untimed(&ahead);
+    facts.seen_at_work = facts.list_untimed(&ahead);
     assert_eq!(next_stop(&facts), Some(at(NOW + TIMEOUT)));
 }
 
 #[test]
 fn a_time_of_a_clock_that_is_a_little_fast_counts() {
     let facts = long_made(works(Works::Since(at(NOW + 60))));
-    assert_eq!(facts.untimed(&BTreeMap::new()), BTreeMap::new());
+    assert_eq!(facts.list_untimed(&BTreeMap::new()), BTreeMap::new());
     assert_eq!(next_stop(&facts), Some(at(NOW + 60 + TIMEOUT)));
 }
 
@@ -94,9 +94,9 @@ fn a_time_of_a_clock_that_is_a_little_fast_counts() {
 fn after_an_eviction_the_clock_begins_anew() {
     let before = BTreeMap::from([(uid(2), at(NOW - TIMEOUT))]);
     let evicted = long_made(QUEUED);
-    assert_eq!(evicted.untimed(&before), BTreeMap::new());
+    assert_eq!(evicted.list_untimed(&before), BTreeMap::new());
     let mut admitted = long_made(works(Works::Untimed));
-    admitted.seen_at_work = admitted.untimed(&evicted.untimed(&before));
+    admitted.seen_at_work = admitted.list_untimed(&evicted.list_untimed(&before));
     assert_eq!(next_stop(&admitted), Some(at(NOW + TIMEOUT)));
 }
 
@@ -104,7 +104,7 @@ fn after_an_eviction_the_clock_begins_anew() {
 fn nothing_is_kept_in_mind_without_a_timeout() {
     let mut facts = long_made(works(Works::Untimed));
     facts.policy.timeout = None;
-    assert_eq!(facts.untimed(&BTreeMap::new()), BTreeMap::new());
+    assert_eq!(facts.list_untimed(&BTreeMap::new()), BTreeMap::new());
 }
 
 #[test]
@@ -113,24 +113,28 @@ fn a_look_that_fails_does_not_begin_the_clock_anew() {
     // Neither a read nor a watch shows how the run stands.
     let unseen = bounded(with(since(10 * TIMEOUT), "A"));
     assert_eq!(unseen.standing(&uid(2)), None);
-    assert_eq!(unseen.untimed(&before), before);
-    assert_eq!(unseen.untimed(&BTreeMap::new()), BTreeMap::new());
+    assert_eq!(unseen.list_untimed(&before), before);
+    assert_eq!(unseen.list_untimed(&BTreeMap::new()), BTreeMap::new());
     for now in [Works::Untimed, Works::Since(at(NOW + 61))] {
         let mut clockless = long_made(works(now));
         clockless.now = None;
-        assert_eq!(clockless.untimed(&before), before, "{now:?}");
-        assert_eq!(clockless.untimed(&BTreeMap::new()), BTreeMap::new());
+        assert_eq!(clockless.list_untimed(&before), before, "{now:?}");
+        assert_eq!(clockless.list_untimed(&BTreeMap::new()), BTreeMap::new());
     }
     let mut clockless = long_made(QUEUED);
     clockless.now = None;
-    assert_eq!(clockless.untimed(&before), BTreeMap::new(), "it is queued");
+    assert_eq!(
+        clockless.list_untimed(&before),
+        BTreeMap::new(),
+        "it is queued"
+    );
     let mut unread = long_made(works(Works::Untimed));
     unread.policy.timeout = None;
     unread.policy_from = PolicyFrom::Nowhere;
-    assert_eq!(unread.untimed(&before), before, "no template");
+    assert_eq!(unread.list_untimed(&before), before, "no template");
     // Another run does not count.
     let other = BTreeMap::from([(uid(1), at(NOW - TIMEOUT))]);
-    assert_eq!(unseen.untimed(&other), BTreeMap::new());
+    assert_eq!(unseen.list_untimed(&other), BTreeMap::new());
 }
 
 #[test]

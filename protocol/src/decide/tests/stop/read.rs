@@ -42,7 +42,7 @@ fn one_that_a_read_finds_replaced_is_not_told() {
 
 /// The uid of the run that this alone stops.
 fn told_uid(facts: &Facts) -> Option<String> {
-    let step = crate::decide::stop::stopped(facts);
+    let step = crate::decide::stop::next_step(facts);
     stopped(&step).map(ToOwned::to_owned)
 }
 
@@ -69,5 +69,5 @@ fn a_stop_that_changes_nothing_in_a_ledger_edited_by_hand_is_not_written() {
         ..running(run(1, "old"))
     };
     let facts = bounded(facts(ledger(has_ended, vec![twin]), "A")).reading_found(&name(1), run);
-    assert_eq!(crate::decide::stop::stopped(&facts), Step::Settled);
+    assert_eq!(crate::decide::stop::next_step(&facts), Step::Settled);
 }

@@ -35,7 +35,7 @@ proptest! {
         inputs[format!("k{key}")] = key.clone().into();
         let values = json!({ "x": value });
         let rendered = render(data, inputs.clone());
-        let filled = rendered.filled(&FACTS, Some(&values)).unwrap();
+        let filled = rendered.fill(&FACTS, Some(&values)).unwrap();
         prop_assert_eq!(
             &filled.document()["data"],
             &json!({ "a": format!("{before}{value}-x-7{after}"), "b": inputs, "c": values })
