@@ -366,7 +366,7 @@ fn links_that_lead_round_are_passed_over() {
 
 #[test]
 fn links_to_folders_with_links_end_soon() {
-    let proposed = Proposed::new();
+    let proposed = Proposed::repository();
     for level in 0..20 {
         fs::create_dir(proposed.at(&format!("proposed/{level}"))).unwrap();
     }

@@ -169,7 +169,7 @@ fn what_is_not_there_is_told_before_and_is_not_in_the_question() {
     // Only one is left: there is no question, which a test could not answer.
     let one = played.cartouche(&["rerun", "job", "lost", "--token", "t"]);
     assert_eq!(one.code, 1, "{}", one.err);
-    assert!(one.out.contains("job is to run again"), "{}", one.out);
+    assert!(one.out.contains("job will run again"), "{}", one.out);
     assert!(one.err.contains("there is no Runnable lost"), "{}", one.err);
     let three = played.cartouche(&["rerun", "job", "backup", "lost"]);
     assert_eq!(three.code, 2);

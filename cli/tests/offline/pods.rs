@@ -72,7 +72,7 @@ fn a_command_that_only_a_shell_would_read_is_told() {
         ),
         of(
             "command: [sh, -c, echo, hello, world]",
-            "sh -c runs 'echo' alone",
+            "sh -c runs only 'echo'",
             r#"write all of it in one text: "echo hello world""#,
         ),
         of(
@@ -148,7 +148,7 @@ fn volumes_and_mounts_have_to_agree() {
             format!("{}, volumes: [{{name: v}}, {{name: v}}]", mount("v")),
             true,
             "the pod has two volumes 'v'",
-            "give one of them another name",
+            "rename or remove one of them",
         ),
         (
             format!(
@@ -266,7 +266,7 @@ fn what_contradicts_itself_or_has_another_name_is_told() {
             "containers: [{name: a, image: a}, {name: a, image: b}]".to_owned(),
             true,
             "the pod has two containers 'a'",
-            "give one of them another name",
+            "rename or remove one of them",
         ),
         (
             "containers: [{name: a, image: 'https://ghcr.io/a/b:1'}]".to_owned(),

@@ -177,7 +177,7 @@ fn a_binding_that_gives_an_account_nothing_is_named() {
         ],
     );
     assert!(
-        text.contains("  RoleBinding builder names Role bulider, which does not exist; a Role builder is there\n  to do: x\n"),
+        text.contains("  RoleBinding builder names Role bulider, which does not exist; there is a Role builder\n  to do: x\n"),
         "{text}"
     );
 }

@@ -233,7 +233,7 @@ fn a_case_whose_sources_cannot_be_used_is_not_played() {
                 "stringData: {password: hunter2}",
                 "data: {password: hunter2!}",
             ),
-            "no base64",
+            "is not base64",
         ),
         (
             format!("{SOURCES}---\n{SOURCES}"),

@@ -38,7 +38,7 @@ pub fn unmet(
 
 fn silent(api_version: &str, kind: &str) -> Option<Warning> {
     let unmet = || Unmet {
-        what: format!("nothing says when a {kind} has succeeded"),
+        what: format!("no rule says when a {kind} has succeeded"),
         so: Consequence::NeverReady,
         cure: "add spec.healthRule; alwaysHealthy: {} is for objects that are done once they exist"
             .to_owned(),

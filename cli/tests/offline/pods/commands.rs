@@ -92,7 +92,7 @@ spec:
         ),
         (
             format!("{args}|\n              - a\n              - b"),
-            "= help: take the | away",
+            "= help: remove the |",
         ),
         (
             format!("{args}|-\n              - a"),
@@ -107,7 +107,7 @@ spec:
         ),
         (
             "containers: |\n            - name: a\n              image: b".to_owned(),
-            "= help: take the | away",
+            "= help: remove the |",
         ),
     ] {
         let (code, text) = of(&fields);
