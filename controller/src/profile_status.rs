@@ -9,7 +9,7 @@ use cartouche_crds::{
 use cartouche_protocol::{
     messages::{
         diagnosis::{Diagnosis, Fault},
-        format::bounded,
+        format::truncate,
     },
     newer_release,
     pace::Change,

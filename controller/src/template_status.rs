@@ -10,7 +10,7 @@ use cartouche_protocol::{
     compiled::Compiled,
     messages::{
         diagnosis::{Diagnosis, Fault},
-        format::bounded,
+        format::truncate,
     },
     newer_release,
     pace::Change,

@@ -24,7 +24,7 @@ use crate::{
     },
     messages::{
         diagnosis::{Fault, controller},
-        format::bounded,
+        format::truncate,
     },
     object::{MAX_DEPTH, is_shortened, too_heavy},
 };

@@ -52,7 +52,7 @@ pub fn count(findings: &[Finding], severity: Severity) -> usize {
 #[must_use]
 pub fn counts(findings: &[Finding]) -> String {
     let parts = [Severity::Error, Severity::Warning];
-    let parts = parts.into_iter().filter_map(|it| count(findings, it));
+    let parts = parts.into_iter().filter_map(|it| describe(findings, it));
     let parts: Vec<_> = parts.collect();
     if parts.is_empty() {
         "no errors".to_owned()
@@ -63,7 +63,7 @@ pub fn counts(findings: &[Finding]) -> String {
 
 /// Returns `2 errors`, or `None` if there are none.
 #[must_use]
-pub fn count(findings: &[Finding], severity: Severity) -> Option<String> {
+pub fn describe(findings: &[Finding], severity: Severity) -> Option<String> {
     match count(findings, severity) {
         0 => None,
         1 => Some(format!("1 {}", severity.as_str())),

@@ -179,7 +179,7 @@ fn verdict(args: &ValidateArgs, checked: &str, findings: &[Finding]) -> String {
     } else {
         ": --notes lists them"
     };
-    let notes = report::count(findings, Severity::Note);
+    let notes = report::describe(findings, Severity::Note);
     let notes = notes.map(|notes| format!(" ({notes}{hint})"));
     format!("{checked}: {found}{}\n", notes.unwrap_or_default())
 }

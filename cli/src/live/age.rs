@@ -47,11 +47,11 @@ mod tests {
             let (end, seen) = (end.map(at), seen.map(at));
             format_duration(Some(&at(1_000)), end.as_ref(), seen.as_ref())
         };
-        assert_eq!(format_duration(Some(1_001), Some(1_090)), "1s");
-        assert_eq!(format_duration(None, Some(1_090)), "<=90s");
-        assert_eq!(format_duration(Some(1_200), Some(1_090)), "<=90s");
-        assert_eq!(format_duration(Some(900), Some(1_090)), "<=90s");
-        assert_eq!(format_duration(Some(1_001), None), "");
+        assert_eq!(took(Some(1_001), Some(1_090)), "1s");
+        assert_eq!(took(None, Some(1_090)), "<=90s");
+        assert_eq!(took(Some(1_200), Some(1_090)), "<=90s");
+        assert_eq!(took(Some(900), Some(1_090)), "<=90s");
+        assert_eq!(took(Some(1_001), None), "");
     }
 
     #[test]

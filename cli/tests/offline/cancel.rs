@@ -52,8 +52,9 @@ fn an_earlier_run_is_stopped_by_its_number_and_no_other_one_is() {
         let done =
             played.cartouche(&[&["cancel", "hello", "--reason", "stuck"], arguments].concat());
         assert_eq!(done.code, 0, "{}{}", done.out, done.err);
-        let told =
-            format!("Job job-{number} has been asked to stop; run {number} of hello then counts as failed");
+        let told = format!(
+            "Job job-{number} has been asked to stop; run {number} of hello then counts as failed"
+        );
         assert!(done.out.starts_with(&told), "{}", done.out);
         let patches = played.asked("PATCH");
         let [patch] = &patches[..] else {

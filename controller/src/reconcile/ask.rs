@@ -4,7 +4,7 @@
 use cartouche_protocol::{
     facts::DryRun,
     ledger::{RunIdentity, RunName},
-    messages::format::bounded,
+    messages::format::truncate,
     object::Object,
 };
 use cartouche_templating::{Rendered, contains_document};

@@ -121,7 +121,7 @@ impl Reconciliation<'_> {
     }
 
     async fn watch_kinds(&mut self, current: Option<&Arc<Kind>>) {
-        let wanted = self.list_found(current).await;
+        let wanted = self.wanted(current).await;
         let before = std::mem::replace(&mut lock(&self.memory).watched, wanted.clone());
         for gone in before
             .difference(&wanted)

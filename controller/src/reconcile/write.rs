@@ -8,7 +8,7 @@ use cartouche_protocol::{
     facts::{CreateOutcome, LedgerWriter, NameRead},
     ledger::{Change, Ledger, RunName, is_of_another_document},
     messages::reconcile_error::ReconcileError,
-    retention::trimmed,
+    retention::trim_history,
     sources::Provenance,
     status,
 };

@@ -142,7 +142,7 @@ impl Queue {
     }
 
     /// Reports a panic, and returns the backoff until the next reconciliation.
-    fn panicked(&self, key: &RunnableKey, panics: &mut HashMap<RunnableKey, u32>) -> Duration {
+    fn count_panic(&self, key: &RunnableKey, panics: &mut HashMap<RunnableKey, u32>) -> Duration {
         self.metrics.count_panic();
         tracing::error!(
             namespace = key.namespace,

@@ -155,7 +155,7 @@ impl Runnables {
                     ctx.source_went(&RunnableKey::from_runnable(runnable));
                 }
                 watcher::Event::Apply(runnable) => {
-                    ctx.source_changed(&RunnableKey::from_runnable(runnable))
+                    ctx.source_changed(&RunnableKey::from_runnable(runnable));
                 }
                 watcher::Event::InitDone => {
                     readiness.mark(RUNNABLES);

@@ -63,7 +63,7 @@ impl ReconcileError {
         diagnosis: Diagnosis,
         in_full: Option<String>,
     ) -> Self {
-        let in_full = in_full.map(bounded);
+        let in_full = in_full.map(truncate);
         let message = diagnosis.message(in_full.as_deref());
         Self {
             diagnosis: Some(Box::new(diagnosis)),

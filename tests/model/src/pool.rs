@@ -72,7 +72,10 @@ impl Pool {
     /// Keeps a problem.
     pub fn problem(&self, problem: &ReconcileError) -> ProblemId {
         // No message contains the value that would approve it.
-        let wanted = problem.diagnosis.as_ref().and_then(|it| it.wanted());
+        let wanted = problem
+            .diagnosis
+            .as_ref()
+            .and_then(|it| it.wanted_approval());
         let wanted = wanted.map(ToString::to_string);
         let id = hashed(&(problem.category, &problem.message, wanted));
         keep(&self.problems, id, || problem.clone());

@@ -7,7 +7,7 @@ use cartouche_crds::{RerunRequest, conditions::RUN_TEMPLATE_READY};
 use cartouche_engines::Judged;
 use cartouche_protocol::{
     category::Category,
-    messages::{diagnosis::named, format::Told},
+    messages::{diagnosis::format_name, format::Told},
     status::{BEING_MADE, NOT_ENDED, RunState, is_at_work},
     trace::SourceKey,
 };

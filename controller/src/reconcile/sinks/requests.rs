@@ -5,7 +5,7 @@ use cartouche_protocol::{
     ledger::{CREATES_SETTLE_IN, Ledger},
     messages::{
         diagnosis::{Diagnosis, is_of_quota},
-        format::bounded,
+        format::truncate,
         reconcile_error::Requeue,
     },
     object::{Object, is_shortened},

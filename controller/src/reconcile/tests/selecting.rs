@@ -23,6 +23,6 @@ async fn a_kind_that_may_not_be_looked_up_is_looked_up_again_when_permissions_ch
         "resource": { "apiVersion": "example.dev/v1", "kind": "Build" }, "matchingLabels": { "a": "b" },
     });
     let selector = serde_json::from_value(selector).unwrap();
-    let picked = begun.selected(ctx.identity.own(), &selector, false).await;
+    let picked = begun.select(ctx.identity.own(), &selector, false).await;
     assert_eq!(picked.unwrap_err().requeue, Requeue::OnRbac);
 }

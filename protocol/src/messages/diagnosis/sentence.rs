@@ -1,6 +1,6 @@
 //! The sentence of each diagnosis.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use cartouche_crds::{Stop, StopReason};
 
@@ -99,10 +99,7 @@ impl fmt::Display for Diagnosis {
             Self::ApprovalRequired(..) | Self::Rejected(..) => {
                 f.write_str(&approval::sentence(self))
             }
-            Self::Debouncing { pause, longest } => write!(
-                f,
-                "the next run begins when the rendered object has stayed the same for {pause:?}, at the latest after {longest:?} of changes"
-            ),
+            Self::Debouncing { pause, longest } => f.write_str(&debouncing(*pause, *longest)),
             Self::RunAtWork(runs) => f.write_str(&in_the_way::sentence(runs)),
             Self::NoWayToStop(run, stop) => write!(f, "{}, {NO_WAY}", is_to_stop(run, stop)),
             Self::NotStopped(run, stop) => write!(f, "{}, {NOT_STOPPED}", is_to_stop(run, stop)),
@@ -196,6 +193,12 @@ fn named(who: &Who) -> String {
 fn runaway(runs: i64, until: &str, minutes: i64) -> String {
     format!(
         "{runs} runs were created without a change of the Runnable or its template: does a run change the object that the Runnable selects? The controller creates the next at {until}, then one every {minutes} minutes"
+    )
+}
+
+fn debouncing(pause: Duration, longest: Duration) -> String {
+    format!(
+        "the next run begins when the rendered object has stayed the same for {pause:?}, at the latest after {longest:?} of changes"
     )
 }
 

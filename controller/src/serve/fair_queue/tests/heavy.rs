@@ -230,7 +230,7 @@ fn a_light_turn_shortens_no_rest() {
     waking(&mut fair, "a", [1]);
     assert_eq!(begun(&mut fair, 2), [key("a", 1)]);
     // It turns out to be heavy, in no time.
-    fair.done(&key("a", 1), at(2), at(0), true);
+    fair.finish(&key("a", 1), at(2), at(0), true);
     assert_eq!(fair.rest_ends(), Some(at(20)));
 }
 
