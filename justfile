@@ -28,7 +28,7 @@ lint:
     cargo clippy --workspace --all-targets --all-features -- --deny warnings
     cargo generate --check
 
-# Write what comes from the code: config/crd, and pages and tables in docs/reference.
+# Write what comes from the code and from config: config/crd, dist/install.yaml, the chart, and pages and tables in docs/reference.
 generate:
     cargo generate
 
@@ -103,6 +103,11 @@ ignored:
 # Install Cartouche on the cluster of the present kubectl context.
 install:
     kubectl apply -k config/default
+
+# Write dist/install.yaml with this image to target/dist, for example for a release.
+install-file image:
+    mkdir -p target/dist
+    sed 's|^\( *\)image: cartouche-controller:.*|\1image: {{ image }}|' dist/install.yaml >target/dist/install.yaml
 
 # Build the controller as one static file.
 build:

@@ -2,12 +2,14 @@
 //!
 //! [`Cluster::install_engines`] is for the demo: it installs only the kinds, and KWOK plays their engines.
 //! [`Tekton`], [`ArgoWorkflows`] and [`Kueue`] are the real controllers with their real definitions and
-//! roles, where KWOK plays no more than the kubelet. So is [`Flux`], which applies what is in Git.
+//! roles, where KWOK plays no more than the kubelet. So is [`Flux`], which applies what is in Git. [`Helm`]
+//! installs charts.
 
 mod argo;
 mod argo_executor;
 mod flux;
 mod gitops;
+mod helm;
 mod kueue;
 mod module;
 mod others;
@@ -19,6 +21,7 @@ pub use argo::ArgoWorkflows;
 pub(crate) use argo_executor::sha256;
 pub use flux::Flux;
 pub use gitops::{ArgoSync, FluxSync, GitOps, Verdict};
+pub use helm::Helm;
 pub use kueue::Kueue;
 pub use module::EngineError;
 pub use tekton::Tekton;

@@ -47,6 +47,10 @@ pub enum Part {
     SourceController,
     /// The part of Flux that applies what was fetched: not needed for a control plane.
     KustomizeController,
+    /// The present Helm, which installs charts: not needed for a control plane.
+    Helm4,
+    /// The Helm before it.
+    Helm3,
 }
 
 impl Part {
@@ -90,6 +94,8 @@ impl Part {
             Self::Kueue => "kueue",
             Self::SourceController => "source-controller",
             Self::KustomizeController => "kustomize-controller",
+            Self::Helm4 => "helm4",
+            Self::Helm3 => "helm3",
         }
     }
 
@@ -113,6 +119,8 @@ impl Part {
             Self::Kueue => "sigs.k8s.io/kueue/cmd/kueue",
             Self::SourceController => "github.com/fluxcd/source-controller",
             Self::KustomizeController => "github.com/fluxcd/kustomize-controller",
+            Self::Helm4 => "helm.sh/helm/v4/cmd/helm",
+            Self::Helm3 => "helm.sh/helm/v3/cmd/helm",
         }
     }
 
@@ -140,6 +148,8 @@ impl Part {
             Self::Kueue => "kueue",
             Self::SourceController => "source-controller",
             Self::KustomizeController => "kustomize-controller",
+            Self::Helm4 => "helm4",
+            Self::Helm3 => "helm3",
             _ => "kubernetes",
         }
     }
@@ -162,6 +172,8 @@ impl Part {
                 "kustomize-controller",
                 "github.com/fluxcd/kustomize-controller",
             ),
+            Self::Helm4 => ("helm", "helm.sh/helm/v4"),
+            Self::Helm3 => ("helm", "helm.sh/helm/v3"),
             _ => ("kubernetes", "k8s.io/kubernetes"),
         }
     }

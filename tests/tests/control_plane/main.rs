@@ -1,5 +1,6 @@
 //! The foundation of the tests: the control plane itself.
 
+mod install_file;
 mod servers;
 
 use std::{path::Path, process::Stdio, time::Duration};

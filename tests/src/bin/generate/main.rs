@@ -3,14 +3,19 @@
 //! - `config/crd/*.yaml`: the definitions that are installed on a cluster;
 //! - `docs/reference/api.md`: the reference of every field;
 //! - `docs/reference/diagnoses.md`: what can be wrong with a Runnable, and what to do;
-//! - tables in `docs/reference`, between markers: flags, labels and annotations, metrics, reasons.
+//! - tables in `docs/reference`, between markers: flags, labels and annotations, metrics, reasons;
+//! - `dist/install.yaml`: the objects of `config/default` in one file;
+//! - `charts/cartouche`: templates of the Helm chart from `config/`, the schema of its values and their table.
 //!
-//! With `--check` it writes nothing and fails if a file differs from the code.
+//! With `--check` it writes nothing and fails if a file differs from what it is made from.
 
 mod api_reference;
+mod chart;
 mod diagnoses;
 mod flags;
 mod keys;
+mod install_file;
+mod kustomization;
 mod manifest;
 mod metrics;
 mod page;
@@ -86,6 +91,7 @@ fn generated() -> io::Result<Vec<Generated>> {
         path: root.join("docs/reference/diagnoses.md"),
         text: diagnoses::markdown(),
     });
+    files.extend(of_manifests(&root, &files)?);
     for (name, blocks) in PAGES {
         files.push(with_blocks(root.join("docs/reference").join(name), blocks)?);
     }
@@ -98,6 +104,22 @@ fn with_blocks(path: PathBuf, blocks: MakeBlocks) -> io::Result<Generated> {
     let text = blocks(&page).and_then(|blocks| page::fill(&page, &blocks));
     let text = text.map_err(|e| at(&path, &e))?;
     Ok(Generated { path, text })
+}
+
+/// Returns the files that derive from `config/`, of which `definitions` are about to be written.
+fn of_manifests(root: &Path, definitions: &[Generated]) -> io::Result<Vec<Generated>> {
+    let files = kustomization::Files::new(root, definitions);
+    let mut found = vec![Generated {
+        path: root.join("dist/install.yaml"),
+        text: install_file::yaml(&files)?,
+    }];
+    for (path, text) in chart::files(&files)? {
+        found.push(Generated {
+            path: root.join(path),
+            text,
+        });
+    }
+    Ok(found)
 }
 
 fn write(files: &[Generated]) -> io::Result<ExitCode> {
@@ -120,7 +142,7 @@ fn check(files: &[Generated]) -> io::Result<ExitCode> {
         };
         if present != file.text {
             differs = true;
-            eprintln!("{} is not what the code says", shown(&file.path));
+            eprintln!("{} is not what it is generated from", shown(&file.path));
         }
     }
     if differs {
