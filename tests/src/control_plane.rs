@@ -260,7 +260,9 @@ impl ControlPlane {
             Part::Scheduler => settings.scheduler(path),
             Part::Kwok => settings.kwok(path, &self.stage_files()),
             Part::Kubelet => settings.kubelet(&self.parts, &self.supervisor)?,
-            Part::Kubectl | Part::OpenTofu | Part::Helm4 | Part::Helm3 => bail!("{} is no server", part.binary()),
+            Part::Kubectl | Part::OpenTofu | Part::Helm4 | Part::Helm3 => {
+                bail!("{} is no server", part.binary())
+            }
             Part::Containerd | Part::Shim | Part::Ctr | Part::Runc => {
                 bail!("{} is started with the kubelet", part.binary())
             }

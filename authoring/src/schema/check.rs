@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn only_what_would_mend_a_value_of_another_type_is_advised() {
-        let quotes_away = |text: &str| Some(format!("remove the quotes: {text}"));
+        let quotes_away = |text: &str| Some(format!("take the quotes away: {text}"));
         for (wanted, value, advice) in [
             ("integer", json!("3"), quotes_away("3")),
             ("integer", json!("true"), None),

@@ -254,7 +254,10 @@ fn a_run_that_is_there_is_not_called_gone_and_a_fight_is_tried_again() {
     assert!(message.contains("cannot be read any more"), "{message}");
     let (requeue, message) = told(SinkProblem::Withheld(identify(&secret()), 3));
     assert_eq!(requeue, Requeue::OnChange);
-    assert!(message.contains("is there"), "{message}");
+    assert!(
+        message.contains("exists, but does not give them"),
+        "{message}"
+    );
     let (requeue, message) = told(SinkProblem::Fought(identify(&secret())));
     assert_eq!(requeue, Requeue::Backoff);
     assert!(message.contains("another client changes"), "{message}");

@@ -173,8 +173,8 @@ const OF_CONTROLLER: [Floor; 11] = [
     floor!["main"],
 ];
 
-/// What authors need by floors, the lowest first: texts with places; files, and findings about them; objects and
-/// schemas; what is made of them; judgement.
+/// Floors of the library for authors, the lowest first: texts with places; files, and findings about them; objects and
+/// schemas; their renderings; judgement.
 const OF_AUTHORING: [Floor; 5] = [
     floor!["foreign", "remark", "source", "yaml"],
     floor![

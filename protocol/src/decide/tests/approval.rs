@@ -47,7 +47,11 @@ fn changed() -> Facts {
 #[test]
 fn a_change_waits_for_a_person_and_begins_with_exactly_that_approval() {
     let error = stuck(&changed(), Category::ApprovalRequired);
-    assert!(error.message.contains("run 3 is due"), "{}", error.message);
+    assert!(
+        error.message.contains("run 3 needs approval"),
+        "{}",
+        error.message
+    );
     assert_eq!(error.requeue, Requeue::OnChange);
     let facts = approving(changed(), of(3, "B"));
     assert_eq!(intended(&facts), (3, hash("B")));
@@ -89,7 +93,7 @@ fn a_request_to_run_again_takes_an_approval_of_its_own() {
 #[test]
 fn a_new_runnable_waits_before_anything_is_listed() {
     let new = manual(new_runnable("A"));
-    assert!(waits(&new).contains("run 1 is due"));
+    assert!(waits(&new).contains("run 1 needs approval"));
     let approved = approving(new, of(1, "A"));
     assert!(matches!(decide(&approved), Step::ListRuns { .. }));
     assert_eq!(intended(&approved.listing(vec![], &[])), (1, hash("A")));

@@ -249,14 +249,14 @@ fn what_no_run_and_no_profile_has_is_refused_when_the_template_is_read() {
             "run",
             "a tag can read only run.name, run.sequence, run.inputHash, run.rerunToken of a run",
         ),
-        ("run.uid", "and nothing else"),
-        ("run.name.x", "and nothing else"),
-        ("run..name", "and nothing else"),
+        ("run.uid", "a tag can read only run.name"),
+        ("run.name.x", "a tag can read only run.name"),
+        ("run..name", "a tag can read only run.name"),
         (
             "profile",
             "a tag can read only profile.values.<name> of a profile",
         ),
-        ("profile.name", "and nothing else"),
+        ("profile.name", "a tag can read only profile.values"),
         ("runs.name", "not 'runs'"),
     ] {
         for text in [format!("$({tag})$"), format!("x $({tag})$")] {

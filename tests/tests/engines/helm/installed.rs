@@ -161,8 +161,10 @@ async fn exists(cluster: &Cluster, object: &Value) -> Result<bool> {
         "metadata": { "name": object["metadata"]["name"], "namespace": object["metadata"]["namespace"] },
     });
     let get = ["get", "--ignore-not-found", "--output", "name", "-f", "-"];
-    let found = cluster.kubectl_with_input(&get, &identity.to_string());
-    Ok(!found.await?.trim().is_empty())
+    let found = cluster
+        .kubectl_with_input(&get, &identity.to_string())
+        .await?;
+    Ok(!found.trim().is_empty())
 }
 
 /// Returns the objects of the release once kube-controller-manager has filled in the aggregated role.

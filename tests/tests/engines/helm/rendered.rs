@@ -40,8 +40,10 @@ async fn rendered(helm: &Helm, cluster: &Cluster, settings: &[&str]) -> Result<O
     let chart = Helm::chart().display().to_string();
     let settings = [&[REPOSITORY][..], settings].concat();
     let words = ["template", "--kube-version", "1.36.0"];
-    let objects = helm.template(cluster, &command(&words, &chart, &settings));
-    Ok(by_name(objects.await?))
+    let objects = helm
+        .template(cluster, &command(&words, &chart, &settings))
+        .await?;
+    Ok(by_name(objects))
 }
 
 async fn kustomized(cluster: &Cluster, folders: &[&str]) -> Result<Objects> {

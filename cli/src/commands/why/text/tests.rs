@@ -85,7 +85,7 @@ fn what_failed_says_when_it_is_tried_again_and_when_it_is_not_any_more() {
                 attempts,
                 at,
             },
-            "attempt 2 of 4, of 2026-01-01T00:00:10Z, is held back",
+            "attempt 2 of 4, planned for 2026-01-01T00:00:10Z, waits until you resume",
         ),
         (
             Retry::Exhausted { attempts },
