@@ -46,6 +46,8 @@ const SERVED: &str = "cartouche-examples";
 const BINDING: &str = "kind: ClusterRoleBinding";
 
 const LABELS: &str = "    {{- include \"cartouche.labels\" $ | nindent 4 }}\n";
+/// The label that `config/` gives as well, in a document or in a kustomization.
+const PART_OF: &str = "    app.kubernetes.io/part-of: cartouche";
 
 /// The writers that `config/policies` lists beside the controller.
 const FURTHER_WRITERS: &str =
@@ -314,7 +316,7 @@ fn without_first_comments(text: &str) -> &str {
 fn labelled(document: &str) -> String {
     let mut text = String::new();
     let mut missing = false;
-    for line in document.lines() {
+    for line in document.lines().filter(|line| *line != PART_OF) {
         if missing && !line.starts_with(' ') {
             text.push_str("  labels:\n");
             text.push_str(LABELS);
@@ -353,11 +355,13 @@ mod tests {
 
     #[test]
     fn labels_that_exist_are_kept() {
-        let source = "metadata:\n  labels:\n    a: b\n  name: c\nspec:\n  labels:\n    d: e\n";
+        let source = format!(
+            "metadata:\n  labels:\n{PART_OF}\n    a: b\n  name: c\nspec:\n  labels:\n    d: e\n"
+        );
         let expected = format!(
             "metadata:\n  labels:\n{LABELS}    a: b\n  name: c\nspec:\n  labels:\n    d: e\n"
         );
-        assert_eq!(labelled(source), expected);
+        assert_eq!(labelled(&source), expected);
     }
 
     #[test]
