@@ -274,7 +274,7 @@ impl Part {
             .replace(NAME, "{{ include \"cartouche.name\" $ }}"))
     }
 
-    /// Makes a RoleBinding of a ClusterRoleBinding where the controller serves one namespace.
+    /// Makes a `RoleBinding` of a `ClusterRoleBinding` where the controller serves one namespace.
     fn bound(&self, document: &str) -> io::Result<String> {
         let kind =
             "kind: {{ if $.Values.namespace }}RoleBinding{{ else }}ClusterRoleBinding{{ end }}";
@@ -301,7 +301,7 @@ fn without_comments(text: &str) -> String {
     let lines = text
         .lines()
         .filter(|line| !line.trim_start().starts_with('#'));
-    lines.map(|line| format!("{line}\n")).collect()
+    lines.flat_map(|line| [line, "\n"]).collect()
 }
 
 fn without_first_comments(text: &str) -> &str {
