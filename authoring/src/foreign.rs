@@ -4,7 +4,7 @@
 //! All of it is escaped here, and everything that is printed comes through [`to_a_terminal`]. An escape is one of JSON,
 //! so that a document in JSON stays the same; [`crate::yaml`] has those of YAML.
 //!
-//! Output may also be the log of a CI system, which takes some lines for commands: see [`is_order`].
+//! Output may also be the log of a CI system, which takes some lines for commands: see `is_order`.
 
 use std::{borrow::Cow, fmt::Write as _};
 
