@@ -107,7 +107,7 @@ install:
 # Write dist/install.yaml with this image to target/dist, for example for a release.
 install-file image:
     mkdir -p target/dist
-    sed 's|^\( *\)image: cartouche-controller:.*|\1image: {{ image }}|' dist/install.yaml >target/dist/install.yaml
+    sed -e '/^#/d' -e 's|^\( *\)image: cartouche-controller:.*|\1image: {{ image }}|' dist/install.yaml >target/dist/install.yaml
 
 # Build the controller as one static file.
 build:

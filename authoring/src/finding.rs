@@ -35,9 +35,9 @@ impl Severity {
 /// Kind of fault: the identifier that machines read, documented in `docs/reference/command.md`, and its description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rule {
-    /// The file is no valid YAML.
+    /// The file is not valid YAML.
     Yaml,
-    /// A document is no Kubernetes object.
+    /// A document is not a Kubernetes object.
     Manifest,
     /// A field is unknown, or one that is required is missing.
     Field,
@@ -69,7 +69,7 @@ pub enum Rule {
     Source,
     /// A `ClusterRunProfile` cannot be used, or does not fit a run.
     Profile,
-    /// It works, but hardly as its author expects.
+    /// It works, but probably not as expected.
     Surprise,
     /// Something could not be checked.
     Unchecked,

@@ -1,4 +1,4 @@
-//! Manifests as they are read: of files, of folders and of standard input. No other room uses the file system.
+//! Manifests as they are read: of files, of folders and of standard input. No other room reads or writes files.
 
 mod boundary;
 

@@ -143,7 +143,7 @@ metrics! {
         panics: Counter = Counter::default(), "cartouche_panics",
             "Reconciles that ended in a bug of the controller: report it";
         task_restarts: Counter = Counter::default(), "cartouche_task_restarts",
-            "Watches restarted after a bug of the controller: report the panic in the log";
+            "Watches restarted after a bug of the controller: report what the log says";
         process_cpu: Counter<f64, AtomicU64> = Counter::default(), "process_cpu_seconds",
             "CPU time";
         process_memory: Gauge = Gauge::default(), "process_resident_memory_bytes",

@@ -91,7 +91,7 @@ keys! {
     }
     RETRY_NOW_ANNOTATION = Annotation "carto.run/retry-now" {
         Runnable, "you, `cartouche rerun` if the current run is refused",
-            "each new value retries what failed immediately. It makes no further run";
+            "each new value immediately retries what failed. It makes no further run";
     }
     APPROVED_ANNOTATION = Annotation "carto.run/approved" {
         Runnable, "you, `cartouche approve`", "approves one run: the value of `status.pending.approval`";

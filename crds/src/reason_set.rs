@@ -1,7 +1,7 @@
 //! Sets of reasons that conditions and events have.
 
 /// Defines a closed set of reasons, with the meaning of each as its doc comment. `cargo generate` writes both into
-/// `docs/reference/reasons.md`.
+/// `docs/reference/reasons.md`. The name of a variant is the word on the wire: it never changes.
 #[macro_export]
 macro_rules! reasons {
     (

@@ -47,8 +47,8 @@ reasons! {
         CreateContainerError,
         /// A container cannot be started.
         RunContainerError,
-        /// A pod has no containers yet: a volume or its key is missing, or the memory limit is wrong (`512m` is half a
-        /// byte).
+        /// A pod has no containers yet: an image is being pulled, a volume or its key is missing, or the memory limit
+        /// is wrong (`512m` is half a byte).
         ContainerCreating,
         /// No node fits a pod.
         Unschedulable,
@@ -132,6 +132,41 @@ mod tests {
         }
         assert_eq!(RunReason::of_end("OOMKilled"), Some(RunReason::OOMKilled));
         assert_eq!(RunReason::of_end("TimedOut"), None);
+    }
+
+    #[test]
+    fn the_words_on_the_wire_stay_as_they_are() {
+        let words = [
+            "Cancelled",
+            "TimedOut",
+            "Replaced",
+            "OOMKilled",
+            "Evicted",
+            "StartError",
+            "ContainerCannotRun",
+            "BackoffLimitExceeded",
+            "DeadlineExceeded",
+            "PodFailurePolicy",
+            "MaxFailedIndexesExceeded",
+            "FailedIndexes",
+            "PodFailed",
+            "InitContainerRuns",
+            "ImagePullBackOff",
+            "InvalidImageName",
+            "ErrImageNeverPull",
+            "CreateContainerConfigError",
+            "CreateContainerError",
+            "RunContainerError",
+            "ContainerCreating",
+            "Unschedulable",
+            "SchedulingGated",
+            "NoScheduler",
+            "NoPodYet",
+            "CrashLoopBackOff",
+            "RestartPolicyAlways",
+            "SidecarRuns",
+        ];
+        assert_eq!(RunReason::ALL.map(RunReason::as_str), words);
     }
 
     #[test]

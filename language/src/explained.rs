@@ -112,7 +112,7 @@ fn of_tag(what: &str, path: &str, error: &TagError, said: &str) -> Explained {
             UnreadableField::WhenToRun(_) | UnreadableField::Annotation(_),
         ) => explained(
             format!("{what} must not be read"),
-            "this says when to run, not what to run",
+            "this says when or how to run, not what to run",
             "use an input of its own",
         ),
         TagError::UnreadableField(UnreadableField::InputsFrom) => explained(

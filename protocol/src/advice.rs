@@ -21,7 +21,8 @@ const LOOK: &str =
 const WATCH: &str = "change what is wrong, or run again and watch it: `cartouche rerun`, then `cartouche logs --follow`";
 const GIVE_TIME: &str = "find out why it takes so long, or raise activeDeadlineSeconds in the template; without a change, run it again: `cartouche rerun`";
 const RAISE_TIMEOUT: &str = "find out why it takes so long, or raise spec.timeout of the Runnable and of its template, and run again: `cartouche rerun`";
-const STOPPED: &str = "to run it again: `cartouche rerun`; a change starts a run by itself";
+const STOPPED: &str =
+    "run it again when it may run: `cartouche rerun`; a change starts a run by itself";
 
 /// Returns the advice about the condition that keeps a Runnable from being ready, or `None` if
 /// there is none.

@@ -66,7 +66,7 @@ reasons! {
         ApprovalRequired,
         /// A user rejected the next run.
         Rejected,
-        /// The next run waits for an earlier run, because of `concurrencyPolicy`.
+        /// The next run waits for an earlier run, mostly because of `concurrencyPolicy`.
         RunAtWork,
         /// A run was asked to stop, and is still running.
         StopFailed,

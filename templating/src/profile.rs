@@ -184,7 +184,7 @@ fn oversize(
                     continue;
                 }
                 let takes = takes(weight, MAX_RENDERED_WEIGHT);
-                DiagnosticKind::Limit(format!("together with the text before it, it {takes}"))
+                DiagnosticKind::Limit(format!("together with the fields before it, it {takes}"))
             }
         };
         return vec![Diagnostic::new(Root::Profile, vec![field.into()], kind)];

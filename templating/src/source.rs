@@ -46,8 +46,8 @@ impl Sourced {
 /// Reason for which a text is no input. It contains nothing of the text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnreadableText {
-    /// The text is not JSON.
-    #[error("it is not valid JSON: line {0}, column {1}")]
+    /// The text cannot be read as JSON.
+    #[error("it cannot be read as JSON: line {0}, column {1}")]
     NotJson(usize, usize),
     /// The value is nested too deeply.
     #[error("it nests objects and arrays more than {MAX_DEPTH} deep")]

@@ -94,7 +94,7 @@ fn what_is_wrong_with_an_object_is_told_at_the_key_and_no_secret_is_shown() {
         (
             SIZE,
             config_map("data: {small: '{'}"),
-            "it is not valid JSON: line 1",
+            "it cannot be read as JSON: line 1",
             "small",
         ),
         (

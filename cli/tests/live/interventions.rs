@@ -38,7 +38,7 @@ pub async fn cancelled(story: &Story) -> Result<()> {
     cluster.apply_yaml(namespace, &endless()?).await?;
     let parts = ["run 1: Job", "Running"];
     story.why_says("endless", &parts).await?;
-    let stops = "is to stop; run 1 of endless then counts as failed";
+    let stops = "has been asked to stop; run 1 of endless then counts as failed";
     let why = "the wrong branch";
     story.says(&["cancel", "endless", "--reason", why], &[stops])?;
     let stopped = format!("stopped by {}: {why}", story.user()?);

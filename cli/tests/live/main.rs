@@ -114,7 +114,7 @@ fn first_run(story: &Story) -> Result<()> {
     story.warns(&["outputs", "hello", "pod"], 2, "did you mean 'pods'?")?;
     story.says(
         &["why", "hello"],
-        &["Ready is True", "the first one", "nothing to run"],
+        &["Ready is True", "it is the first run", "nothing to run"],
     )?;
     let same = "nothing to run: run 1 is the same";
     story.says(&["diff", "hello"], &[same])?;

@@ -72,7 +72,7 @@ pub async fn are_named(story: &Story) -> Result<()> {
     let role = story.well(&["rbac", "-r", "sized", "-o", "json"])?;
     story.apply(&role).await?;
     story.says(&["wait", "sized", "--timeout", "2m"], &["ready"])?;
-    story.says(&["why", "sized"], &["it is the first one"])?;
+    story.says(&["why", "sized"], &["it is the first run"])?;
 
     let own = &story.namespace;
     let had = "these sources of its inputs had changed:\n    ";

@@ -168,7 +168,7 @@ async fn a_tenant_without_templates(tenant: &Person<'_>) -> Result<()> {
     let role = [
         "kind: Role\n",
         "- jobs\n",
-        "# reading ClusterRunTemplate greet takes ",
+        "# reading ClusterRunTemplate greet needs ",
         "name: cartouche:greeter:all:",
     ];
     tenant.gets(&["rbac", "-r", "hello"], 2, &role)?;
@@ -222,7 +222,7 @@ fn a_tenant_with_templates(tenant: &Person<'_>) -> Result<()> {
     let rbac = "or `cartouche rbac --runnable poor --namespace cartouche-examples`";
     tenant.gets_all(&["why", "poor"], &[rbac])?;
     tenant.gets_all(&["migrate", "check"], &[])?;
-    tenant.gets_all(&["cancel", "hello"], &["has ended already"])
+    tenant.gets_all(&["cancel", "hello"], &["has already ended"])
 }
 
 fn an_approver_without_templates(approver: &Person<'_>, first: &str) -> Result<()> {

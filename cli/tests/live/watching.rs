@@ -63,7 +63,10 @@ pub async fn lists(story: &Story) -> Result<()> {
     rows.until(|line| line.starts_with("NAME") && line.contains("RESULT"))?;
     rows.until(|line| line.starts_with("endless"))?;
     rows.until(|line| line.starts_with("hello"))?;
-    story.says(&["rerun", "hello", "--token", "watched"], &["to run again"])?;
+    story.says(
+        &["rerun", "hello", "--token", "watched"],
+        &["will run again"],
+    )?;
     story.run_ends(6).await?;
     rows.until(|line| line.contains(" 6 hello-") && line.contains("Succeeded"))?;
     let is_sixth = |line: &str| {

@@ -23,12 +23,17 @@ fn runnable(name: &str) -> Value {
 }
 
 fn server() -> Played {
-    Played::serve(|request: &Request| {
+    server_with(Vec::new())
+}
+
+/// Serves the Runnables and their runs, with these templates.
+fn server_with(templates: Vec<Value>) -> Played {
+    Played::serve(move |request: &Request| {
         let path = request.path.split('?').next().unwrap_or_default();
         let name = path.rsplit('/').next().unwrap_or_default();
         let list = |kind: &str, items: &[Value]| json!({ "apiVersion": "carto.run/v1alpha1", "kind": kind, "metadata": {}, "items": items });
         Some(match name {
-            "clusterruntemplates" => list("ClusterRunTemplateList", &[]),
+            "clusterruntemplates" => list("ClusterRunTemplateList", &templates),
             "runnables" => list("RunnableList", &[runnable("hello"), runnable("other")]),
             "hello" | "other" => runnable(name),
             "v1" => {
@@ -69,6 +74,37 @@ fn an_earlier_run_is_stopped_by_its_number_and_no_other_one_is() {
         assert!(asked.unwrap().contains("stuck"), "{body}");
         assert!(played.asked("DELETE").is_empty());
     }
+}
+
+#[test]
+fn a_run_that_is_deleted_stays_until_its_pods_are_gone() {
+    let played = server_with(vec![json!({
+        "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunTemplate", "metadata": { "name": "greet" },
+        "spec": {
+            "template": { "apiVersion": "batch/v1", "kind": "Job", "metadata": { "generateName": "job-" }, "spec": {} },
+            "stop": { "delete": {} },
+        },
+    })]);
+    let done = played.cartouche(&["cancel", "hello"]);
+    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+    let deletes = played.asked("DELETE");
+    let [delete] = &deletes[..] else {
+        panic!("{deletes:?}");
+    };
+    let path = delete.path.split('?').next();
+    assert_eq!(path, Some("/apis/batch/v1/namespaces/demo/jobs/job-3"));
+    let body: Value = serde_json::from_str(&delete.body).unwrap();
+    assert_eq!(body["propagationPolicy"], "Foreground");
+    assert_eq!(body["preconditions"], json!({ "uid": "uid-3" }));
+    // The request of the person goes before it, and changes nothing of the spec.
+    let patches = played.asked("PATCH");
+    let [patch] = &patches[..] else {
+        panic!("{patches:?}");
+    };
+    let body: Value = serde_json::from_str(&patch.body).unwrap();
+    let asked = &body["metadata"]["annotations"]["carto.run/cancel-request"];
+    assert!(asked.is_string(), "{body}");
+    assert_eq!(body.get("spec"), None);
 }
 
 #[test]

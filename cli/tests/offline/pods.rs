@@ -77,7 +77,7 @@ fn a_command_that_only_a_shell_would_read_is_told() {
         ),
         of(
             "command: [sh, -x, -c, npm ci, npm test]",
-            "sh -c runs 'npm ci' alone",
+            "sh -c runs only 'npm ci'",
             r#"write all of it in one text: "npm ci && npm test""#,
         ),
         of(
@@ -266,7 +266,7 @@ fn what_contradicts_itself_or_has_another_name_is_told() {
             "containers: [{name: a, image: a}, {name: a, image: b}]".to_owned(),
             true,
             "the pod has two containers 'a'",
-            "rename or remove one of them",
+            "give one of them another name",
         ),
         (
             "containers: [{name: a, image: 'https://ghcr.io/a/b:1'}]".to_owned(),

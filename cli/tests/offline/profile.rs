@@ -181,7 +181,7 @@ fn what_was_asked_for_already_or_is_pinned_to_nothing_is_left_alone() {
     assert!(played.asked("PATCH").is_empty());
     // A run may be asked for all the same.
     let free = played.cartouche(&["profile", "refresh", "free", "--rerun"]);
-    assert!(free.out.contains("will run again"), "{}", free.out);
+    assert!(free.out.contains("and run again with it"), "{}", free.out);
 }
 
 #[test]

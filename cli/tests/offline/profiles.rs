@@ -425,7 +425,7 @@ fn a_test_of_a_template_is_played_with_a_profile() {
         assert!(read(&format!("{case}/played/1.expected.yaml")).contains("result: Succeeded"));
     }
     assert!(read("misfit/expected-error.txt").contains("profile.values.registry"));
-    assert!(read("none/expected-error.txt").contains("the template requires one"));
+    assert!(read("none/expected-error.txt").contains("the run has no profile"));
     assert_eq!(cartouche_in(folder.path(), &["test"]).code, 0);
     // Another profile is another run.
     edit(&folder, "team.yaml", "pool: batch", "pool: large");

@@ -191,13 +191,13 @@ fn a_name_that_no_object_can_have_gives_no_role() {
     let names = [
         ("template.yaml", "name: greet", "template"),
         ("runnable.yaml", "name: hello", "Runnable"),
-        ("runnable.yaml", "greeter", "account"),
+        ("runnable.yaml", "greeter", "ServiceAccount"),
     ];
     for (file, from, what) in names {
         let folder = copy_of("job");
         let to = format!("{from}\\u2028- apiGroups: ['*']").replace("name: ", "name: \"");
         let to = match what {
-            "account" => format!("\"{to}\""),
+            "ServiceAccount" => format!("\"{to}\""),
             _ => format!("{to}\""),
         };
         edit(&folder, file, from, &to);

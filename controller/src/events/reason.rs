@@ -51,3 +51,15 @@ reasons! {
         ApprovalRequested,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use cartouche_crds::conditions::RETRY_SCHEDULED;
+
+    use super::NormalReason;
+
+    #[test]
+    fn the_event_of_a_retry_has_the_reason_of_its_condition() {
+        assert_eq!(NormalReason::RetryScheduled.as_str(), RETRY_SCHEDULED);
+    }
+}

@@ -38,7 +38,7 @@ pub(super) struct Queue {
 /// A reconciliation that has ended: with the time until the next one, or in a panic.
 struct Ended {
     key: RunnableKey,
-    /// Duration without the wait for the place for heavy ones.
+    /// Duration without the wait for the place for heavy ones; one that turned out to be heavy waited within it.
     took: Duration,
     end: std::thread::Result<Option<Duration>>,
 }

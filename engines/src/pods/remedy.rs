@@ -10,7 +10,7 @@ use super::{
 };
 
 const IMAGE: &str = "correct the image in the template or in what gives it, which makes a new run (`cartouche cancel` ends this one before), or let the nodes pull it (its registry, imagePullSecrets)";
-const NEVER_PULLED: &str = "put the image on the nodes, or correct it, or imagePullPolicy, in the template: the run continues by itself once it exists";
+const NEVER_PULLED: &str = "put the image on the nodes, or correct it, or imagePullPolicy, in the template: the run continues by itself once the image is on the node";
 const CONFIGURATION: &str = "create what is named, or correct its name or key in the template: the run continues by itself once it exists";
 const USER: &str = "set securityContext.runAsUser to another user than root in the template, use an image of another user, or remove runAsNonRoot";
 const CLAIM: &str = "create that PersistentVolumeClaim, or correct its name in the template: the run continues by itself once it exists";

@@ -10,8 +10,8 @@ use crate::{
     },
 };
 
-/// Returns `Ok` once it has, or once changes were held back for long enough. Otherwise returns the
-/// error that waits.
+/// Returns `Ok` once what is rendered has stayed the same for long enough, or once changes were held
+/// back for long enough. Otherwise returns the error that waits.
 pub(super) fn check(facts: &Facts) -> Result<(), Step> {
     let Some(pause) = facts.policy.debounce else {
         return Ok(());

@@ -165,7 +165,7 @@ fn what_cannot_be_used_is_an_error_that_names_no_value_though_it_is_optional() {
     assert_eq!(
         whats(&wrong.faults),
         [
-            "input a comes from key text of ConfigMap sizes: it is not valid JSON: line 1, column 1",
+            "input a comes from key text of ConfigMap sizes: it cannot be read as JSON: line 1, column 1",
             "input b comes from key raw of ConfigMap sizes, which is in its binaryData",
         ]
     );

@@ -108,7 +108,7 @@ fn queued(facts: &Facts, current: &CurrentRun) -> Option<String> {
     let queue = queue_of(&current.api_version, &current.kind).filter(|_| standing.is_queued())?;
     let sign = queue.sign;
     Some(format!(
-        "{QUEUED} ({sign}), and begins when the queue releases it; a timeout counts from then on"
+        "{QUEUED} ({sign}), and begins when it is released; a timeout counts from then on"
     ))
 }
 

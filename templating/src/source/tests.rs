@@ -150,7 +150,10 @@ fn a_text_is_read_as_what_the_source_says() {
         Ok(json!({ "a": [1] }))
     );
     let wrong = read_text("{\"a\": hunter2}", ReadAs::Json).unwrap_err();
-    assert_eq!(wrong.to_string(), "it is not valid JSON: line 1, column 7");
+    assert_eq!(
+        wrong.to_string(),
+        "it cannot be read as JSON: line 1, column 7"
+    );
     assert!(read_text("", ReadAs::Json).is_err());
     let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));
     assert_eq!(read_text(&deep, ReadAs::Json), Err(UnreadableText::TooDeep));

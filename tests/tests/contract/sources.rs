@@ -184,7 +184,7 @@ async fn what_cannot_be_used_is_told_and_ends_with_its_correction() -> Result<()
     let said = subject
         .fails(
             "SourceError",
-            "key small of ConfigMap sizes: it is not valid JSON",
+            "key small of ConfigMap sizes: it cannot be read as JSON",
         )
         .await?;
     ensure!(!said.contains("not json"), "{said}");

@@ -159,7 +159,7 @@ impl Asked {
             .iter()
             .map(|it| it.spec.service_account().to_owned());
         let name = only("account", "--account", named, theirs)?;
-        refuse_no_name("account", &name)?;
+        refuse_no_name("ServiceAccount", &name)?;
         let named = args.namespaces.iter().cloned();
         let theirs = self.runnables.iter().filter_map(Runnable::namespace);
         let theirs: Vec<String> = theirs.collect();

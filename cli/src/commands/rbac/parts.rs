@@ -106,7 +106,7 @@ pub(super) fn split(
         );
     }
     let parts = parts.into_iter().map(|((namespace, name), runnables)| {
-        refuse_no_name("account", &name)?;
+        refuse_no_name("ServiceAccount", &name)?;
         refuse_no_name("namespace", &namespace)?;
         Ok((Account { namespace, name }, asked.restrict(args, runnables)))
     });

@@ -96,7 +96,7 @@ spec:
         ),
         (
             format!("{args}|-\n              - a"),
-            "= help: take the |- away",
+            "= help: remove the |-",
         ),
         (
             format!(

@@ -130,7 +130,7 @@ impl Diagnosis {
                 "use metadata.generateName in the template instead of metadata.name, or set retry.limit to 0",
             )]),
             Self::Sources(vec![fault(
-                "input limits comes from key limits of ConfigMap sizes: it is not valid JSON",
+                "input limits comes from key limits of ConfigMap sizes: it cannot be read as JSON",
                 "correct the value, or let the run read it itself",
             )]),
             Self::SourcesMissing(vec![fault(

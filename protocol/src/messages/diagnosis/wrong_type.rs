@@ -55,7 +55,7 @@ impl<'a> WrongType<'a> {
     pub(super) fn cure(&self) -> &'static str {
         match (self.wanted, self.found) {
             ("a string", "number" | "bool") => {
-                "put the value in quotes, in the template or in the input that it comes from; for a value that is not written by hand, such as an output, write \"$('')$$(...)$\" in the template"
+                "put the value in quotes, in the template or in the input that it comes from; for a value that is not written by hand, such as an output, \"$('')$$(...)$\" in the template makes a string of it"
             }
             ("a string", "array") => {
                 "a list cannot replace a single string: make the tag the whole list"
@@ -247,7 +247,7 @@ mod tests {
             assert!(does.starts_with(cure), "{does}");
             // Quotes are of no use if an output gives the value.
             let is_quoted = does.starts_with("put the value in quotes");
-            let made = "for a value that is not written by hand, such as an output, write \"$('')$$(...)$\" in the template";
+            let made = "for a value that is not written by hand, such as an output, \"$('')$$(...)$\" in the template makes a string of it";
             assert_eq!(does.ends_with(made), is_quoted, "{does}");
         }
     }

@@ -7,7 +7,7 @@ use super::{REPOSITORY, command, helm3, helm4};
 use crate::scene::cluster;
 
 /// A setting that is wrong, and words of the message about it.
-const WRONG: [(&str, &[&str]); 16] = [
+const WRONG: [(&str, &[&str]); 21] = [
     (
         "replica=2",
         &["additional properties 'replica' not allowed"],
@@ -16,6 +16,11 @@ const WRONG: [(&str, &[&str]); 16] = [
     ("replicas=9", &["/replicas", "maximum"]),
     ("replicas=two", &["/replicas", "got string, want integer"]),
     ("image.digest=latest", &["/image/digest", "pattern"]),
+    ("image.repository=a:1", &["/image/repository", "pattern"]),
+    (
+        "image.repository=host:5000/a:1",
+        &["/image/repository", "pattern"],
+    ),
     (
         "identity.mode=tokens",
         &["/identity/mode", "'impersonate', 'token'"],
@@ -42,6 +47,21 @@ const WRONG: [(&str, &[&str]); 16] = [
     ("namespace=Team", &["/namespace", "pattern"]),
     ("crds.enabled=1", &["/crds/enabled", "want boolean"]),
     ("identity.namespaces={a,a}", &["/identity/namespaces"]),
+    (
+        r"podLabels.app\.kubernetes\.io/name=a",
+        &[
+            "/podLabels",
+            "invalid propertyName 'app.kubernetes.io/name'",
+        ],
+    ),
+    (
+        r"commonLabels.helm\.sh/chart=a",
+        &["/commonLabels", "invalid propertyName 'helm.sh/chart'"],
+    ),
+    (
+        r"commonLabels.carto\.run/aggregate-to-controller=yes",
+        &["/commonLabels", "invalid propertyName"],
+    ),
 ];
 
 async fn names_wrong_values(helm: &Helm) -> Result<()> {

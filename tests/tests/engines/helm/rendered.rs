@@ -199,6 +199,26 @@ async fn values_reach_their_places() -> Result<()> {
     Ok(())
 }
 
+/// Without `rbac.create`, the chart has no role and no binding, whatever else is on.
+#[tokio::test]
+async fn no_role_is_rendered_without_rbac() -> Result<()> {
+    let Some(helm) = helm4().await? else {
+        return Ok(());
+    };
+    let cluster = cluster().await?;
+    let settings = [
+        "rbac.create=false",
+        "policies.approvals=true",
+        "kinds.any=true",
+        "identity.namespaces={a}",
+    ];
+    let found = rendered(helm, &cluster, &settings).await?;
+    assert!(found.contains_key("ValidatingAdmissionPolicy/cartouche-approvals"));
+    let rights: Vec<_> = found.keys().filter(|name| name.contains("Role")).collect();
+    assert!(rights.is_empty(), "{rights:?}");
+    Ok(())
+}
+
 /// The second install of docs/how-to/install.md has no object of the first one.
 #[tokio::test]
 async fn a_further_install_shares_no_object_with_the_first_one() -> Result<()> {

@@ -47,7 +47,9 @@ fn by_tag(kind: &str, text: &str) -> Result<Resolved, String> {
     if is_meant {
         return Ok(found);
     }
-    Err(format!("this is not a {kind}, but its tag says so"))
+    Err(format!(
+        "this is not of the type {kind}, which its tag names"
+    ))
 }
 
 fn by_looks(text: &str) -> Resolved {

@@ -170,7 +170,7 @@ const TEMPLATES: [Template; 8] = [
             ),
             part(
                 "config/approval/role.yaml",
-                "$.Values.policies.approvals",
+                "and $.Values.rbac.create $.Values.policies.approvals",
                 Change::Names,
             ),
         ],
