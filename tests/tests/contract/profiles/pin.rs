@@ -73,7 +73,7 @@ async fn a_profile_that_was_deleted_holds_new_runs_until_it_is_back() -> Result<
     subject.stays_at(1).await?;
     subject.ready("True").await?;
     subject.input("foo", 2).await?;
-    let said = subject.fails("ProfileNotFound", "is not there").await?;
+    let said = subject.fails("ProfileNotFound", "does not exist").await?;
     ensure!(said.contains("cartouche profile refresh"), "{said}");
     subject.stays_at(1).await?;
     profiles.region("only", "south").await?;
