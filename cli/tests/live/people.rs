@@ -219,7 +219,8 @@ fn a_tenant_with_templates(tenant: &Person<'_>) -> Result<()> {
         &["why", "hello"],
         &["nothing to run: run 1 matches the rendered object"],
     )?;
-    let rbac = "or `cartouche rbac --runnable poor --namespace cartouche-examples`";
+    let rbac =
+        "`cartouche rbac --runnable poor --namespace cartouche-examples` prints the Role to apply";
     tenant.gets_all(&["why", "poor"], &[rbac])?;
     tenant.gets_all(&["migrate", "check"], &[])?;
     tenant.gets_all(&["cancel", "hello"], &["has already ended"])
