@@ -5,11 +5,12 @@
 //! recorded, so that when many change at once the last run need not wait for the end of the first. An edited template
 //! reruns many Runnables: everything else comes before that.
 //!
-//! Heavy Runnables take turns one at a time, by namespace and in order. Each turn keeps the controller or the API server
-//! busy for long, whatever its cause, so the namespace rests from such turns afterwards. Light Runnables do not rest.
+//! Heavy Runnables take turns one at a time, by namespace and in order. A change of one keeps the controller and the
+//! API server busy for long, so its namespace rests from such changes afterwards. Results of heavy ones, and all light
+//! ones, are not affected.
 
 use std::{
-    collections::{HashMap, HashSet, VecDeque},
+    collections::{HashMap, VecDeque},
     time::Duration,
 };
 
@@ -19,9 +20,8 @@ use crate::runnable_key::RunnableKey;
 const CHANGES_IN_A_ROW: u32 = 3;
 /// One in this many reconciliations is for Runnables of edited templates, whatever else waits.
 const FOR_TEMPLATES: u32 = 8;
-/// Length of a namespace's rest after a turn of a heavy Runnable, as a multiple of its duration: such turns take a
-/// twentieth of the time. Rendering keeps the controller's thread busy, and a status write one processor of the API
-/// server.
+/// Length of a namespace's rest after a change of a heavy Runnable, as a multiple of its duration: such changes take a
+/// twentieth of the time. A status write of such a Runnable keeps one processor of the API server busy throughout.
 const REST: u32 = 19;
 /// Longest rest, since a slow API server makes reconciliations long.
 const LONGEST_REST: Duration = Duration::from_secs(30);
@@ -62,11 +62,11 @@ pub(super) struct FairQueue {
     order: VecDeque<String>,
     /// Namespaces with a waiting heavy Runnable, likewise.
     heavy_order: VecDeque<String>,
-    /// The heavy Runnable that is being reconciled.
-    heavy: Option<RunnableKey>,
+    /// The heavy Runnable that is being reconciled, and whether it has changed.
+    heavy: Option<(RunnableKey, bool)>,
     /// True if the last turn was that of a heavy Runnable.
     was_heavy: bool,
-    /// Namespaces that rest from heavy Runnables, with the end of each rest.
+    /// Namespaces that rest from changes of heavy Runnables, with the end of each rest.
     rests: HashMap<String, Duration>,
     /// Time of the last call of `get`.
     asked_at: Duration,
@@ -84,8 +84,8 @@ struct Namespace {
     others: VecDeque<String>,
     /// Waiting heavy ones, in order.
     heavy: VecDeque<String>,
-    /// The same.
-    heavy_waiting: HashSet<String>,
+    /// The same, each with whether it or its template has changed.
+    heavy_waiting: HashMap<String, bool>,
     /// Number of changed ones that had their turn in a row.
     row: u32,
     /// Number of turns since the last one for a template.
@@ -174,15 +174,14 @@ impl FairQueue {
             let mut next = None;
             while has_room
                 && next.is_none()
-                && let Some(runnable) = namespace.get()
+                && let Some((runnable, priority)) = namespace.get()
             {
                 let key = RunnableKey {
                     namespace: name.clone(),
                     name: runnable,
                 };
                 if is_heavy(&key) {
-                    namespace.heavy_waiting.insert(key.name.clone());
-                    namespace.heavy.push_back(key.name);
+                    namespace.wait_as_heavy(key.name, priority != Priority::Other);
                 } else {
                     next = Some(key);
                 }
@@ -209,12 +208,14 @@ impl FairQueue {
             return None;
         }
         let rests = |name: &String| self.rests.get(name).is_some_and(|end| *end > now);
-        let may = |name: &String| self.has_room(name) && !rests(name);
-        let at = self.heavy_order.iter().position(may)?;
+        let (at, next) = self.heavy_order.iter().enumerate().find_map(|(at, name)| {
+            let namespace = self.namespaces.get(name).filter(|_| self.has_room(name))?;
+            Some((at, namespace.next_heavy(rests(name))?))
+        })?;
         let name = self.heavy_order.remove(at)?;
         let namespace = self.namespaces.get_mut(&name)?;
-        let runnable = namespace.heavy.pop_front()?;
-        namespace.heavy_waiting.remove(&runnable);
+        let runnable = namespace.heavy.remove(next)?;
+        let has_changed = namespace.heavy_waiting.remove(&runnable)?;
         if !namespace.heavy.is_empty() {
             self.heavy_order.push_back(name.clone());
         }
@@ -222,7 +223,7 @@ impl FairQueue {
             namespace: name,
             name: runnable,
         };
-        self.heavy = Some(key.clone());
+        self.heavy = Some((key.clone(), has_changed));
         Some(Turn {
             key,
             is_heavy: true,
@@ -248,21 +249,14 @@ impl FairQueue {
         }
     }
 
-    /// Ends a reconciliation of this duration, of a Runnable that `is_heavy` by now. Returns true if the Runnable was
-    /// enqueued meanwhile, and waits again.
-    pub(super) fn finish(
-        &mut self,
-        key: &RunnableKey,
-        now: Duration,
-        took: Duration,
-        is_heavy: bool,
-    ) -> bool {
-        let had_place = self.heavy.take_if(|heavy| heavy == key).is_some();
-        if had_place || is_heavy {
+    /// Ends a reconciliation of this duration. Returns true if the Runnable was enqueued meanwhile, and waits again.
+    pub(super) fn finish(&mut self, key: &RunnableKey, now: Duration, took: Duration) -> bool {
+        if let Some((_, has_changed)) = self.heavy.take_if(|(heavy, _)| heavy == key) {
             self.rests.retain(|_, end| *end > now);
-            let rest = now + took.saturating_mul(REST).min(LONGEST_REST);
-            let end = self.rests.entry(key.namespace.clone()).or_default();
-            *end = rest.max(*end);
+            let rest = took.saturating_mul(REST).min(LONGEST_REST);
+            if has_changed {
+                self.rests.insert(key.namespace.clone(), now + rest);
+            }
         }
         let Some(namespace) = self.namespaces.get_mut(&key.namespace) else {
             return false;
@@ -291,7 +285,8 @@ impl Namespace {
             *again = Some(again.map_or(priority, |again| again.min(priority)));
             return;
         }
-        if self.heavy_waiting.contains(name) {
+        if let Some(has_changed) = self.heavy_waiting.get_mut(name) {
+            *has_changed |= priority != Priority::Other;
             return;
         }
         let waits = self.waiting.get(name);
@@ -302,8 +297,20 @@ impl Namespace {
         self.queue(priority).push_back(name.to_owned());
     }
 
-    /// Takes the next waiting Runnable.
-    fn get(&mut self) -> Option<String> {
+    /// Moves a Runnable to the heavy ones.
+    fn wait_as_heavy(&mut self, name: String, has_changed: bool) {
+        self.heavy_waiting.insert(name.clone(), has_changed);
+        self.heavy.push_back(name);
+    }
+
+    /// Returns the position of the next heavy one. While the namespace `rests`, changed ones are skipped.
+    fn next_heavy(&self, rests: bool) -> Option<usize> {
+        let may = |name: &String| !rests || self.heavy_waiting.get(name) == Some(&false);
+        self.heavy.iter().position(may)
+    }
+
+    /// Takes the next waiting Runnable, with its priority.
+    fn get(&mut self) -> Option<(String, Priority)> {
         let next = self.next()?;
         if self.waiting.is_empty() {
             self.changed.clear();
@@ -313,7 +320,7 @@ impl Namespace {
         Some(next)
     }
 
-    fn next(&mut self) -> Option<String> {
+    fn next(&mut self) -> Option<(String, Priority)> {
         self.since_template = self.since_template.saturating_add(1);
         if self.since_template >= FOR_TEMPLATES
             && let Some(next) = self.take(Priority::Template)
@@ -338,12 +345,12 @@ impl Namespace {
 
     /// Takes the first that waits with this priority. Those before it that have become more urgent are dropped, as they
     /// would pile up.
-    fn take(&mut self, priority: Priority) -> Option<String> {
+    fn take(&mut self, priority: Priority) -> Option<(String, Priority)> {
         loop {
             let name = self.queue(priority).pop_front()?;
             if self.waiting.get(&name) == Some(&priority) {
                 self.waiting.remove(&name);
-                return Some(name);
+                return Some((name, priority));
             }
         }
     }

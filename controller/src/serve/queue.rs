@@ -38,7 +38,7 @@ pub(super) struct Queue {
 /// A reconciliation that has ended: with the time until the next one, or in a panic.
 struct Ended {
     key: RunnableKey,
-    /// Duration without the wait for the place for heavy ones; one that turned out to be heavy waited within it.
+    /// Duration without the wait for the place for heavy ones.
     took: Duration,
     end: std::thread::Result<Option<Duration>>,
 }
@@ -55,8 +55,8 @@ impl Queue {
     }
 
     /// Reconciles enqueued Runnables from `ready` until `stop`, and then until running reconciliations have ended.
-    /// `priority` returns `None` for a Runnable that is gone. One that `is_heavy` gets the place for these, and its
-    /// namespace rests afterwards, also if it turned out to be heavy. `reconcile` returns the time until the next one.
+    /// `priority` returns `None` for a Runnable that is gone. One that `is_heavy` gets the place for these. `reconcile`
+    /// returns the time until the next one.
     pub(super) async fn serve<L: Future<Output = Option<Duration>>>(
         &self,
         enqueued: impl Stream<Item = BTreeSet<RunnableKey>>,
@@ -77,7 +77,7 @@ impl Queue {
                 Some(keys) = enqueued.next() => keys,
                 Some(key) = delayed.next() => BTreeSet::from([key]),
                 Some(ended) = running.next() => {
-                    self.done(ended, &is_heavy, &mut delayed);
+                    self.done(ended, &mut delayed);
                     BTreeSet::new()
                 }
                 () = sleep_until(rest_ends.unwrap_or(self.began)), if rest_ends.is_some() => BTreeSet::new(),
@@ -122,12 +122,7 @@ impl Queue {
     }
 
     /// Ends a reconciliation, and schedules the next.
-    fn done(
-        &self,
-        Ended { key, took, end }: Ended,
-        is_heavy: impl Fn(&RunnableKey) -> bool,
-        delayed: &mut DelayedQueue,
-    ) {
+    fn done(&self, Ended { key, took, end }: Ended, delayed: &mut DelayedQueue) {
         let panics = &mut delayed.panics;
         let after = if let Ok(after) = end {
             panics.remove(&key);
@@ -135,7 +130,7 @@ impl Queue {
         } else {
             Some(self.count_panic(&key, panics))
         };
-        let again = lock(&self.fair).finish(&key, self.began.elapsed(), took, is_heavy(&key));
+        let again = lock(&self.fair).finish(&key, self.began.elapsed(), took);
         if let Some(after) = after.filter(|_| !again) {
             delayed.set(key, after);
         }

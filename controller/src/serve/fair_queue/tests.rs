@@ -21,7 +21,7 @@ fn get(fair: &mut FairQueue) -> Option<RunnableKey> {
 }
 
 fn done(fair: &mut FairQueue, key: &RunnableKey) -> bool {
-    fair.finish(key, Duration::ZERO, Duration::ZERO, false)
+    fair.finish(key, Duration::ZERO, Duration::ZERO)
 }
 
 /// Begins as many as possible, without ending any.

@@ -247,34 +247,6 @@ async fn the_wait_for_the_place_of_heavy_ones_makes_no_rest_longer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_turned_out_to_be_heavy_brings_a_rest() {
-    let (seen, known) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
-    let began = Instant::now();
-    let queue = queue(4);
-    let serving = queue.serve(
-        enqueued(&[(0, "a"), (2_000, "a")]),
-        async {},
-        std::future::pending(),
-        |_| Some(Priority::Other),
-        |_| known.load(Ordering::Relaxed) > 0,
-        |key: RunnableKey, place: Option<OwnedSemaphorePermit>| {
-            seen.lock()
-                .unwrap()
-                .push((key.name, began.elapsed().as_secs()));
-            let known = &known;
-            async move {
-                let _place = place;
-                sleep(Duration::from_secs(1)).await;
-                known.store(1, Ordering::Relaxed);
-                None
-            }
-        },
-    );
-    let _ = timeout(Duration::from_mins(1), serving).await;
-    assert_eq!(seen.into_inner().unwrap(), running(&[("a", 0), ("a", 20)]));
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_stop_waits_for_no_rest() {
     let enqueued = enqueued(&[(0, "heavy 1"), (0, "heavy 2")]);
     let (stop, began) = (sleep(Duration::from_secs(3)), Instant::now());

@@ -23,7 +23,7 @@ fn begun(fair: &mut FairQueue, now: u64) -> Vec<RunnableKey> {
 
 /// Ends one that took this many seconds.
 fn end(fair: &mut FairQueue, key: &RunnableKey, now: u64, took: u64) {
-    fair.finish(key, at(now), at(took), is_heavy(key));
+    fair.finish(key, at(now), at(took));
 }
 
 /// Returns the turns of this many seconds, with the second at which each began. Each reconciliation takes one.
@@ -69,7 +69,7 @@ fn heavy_ones_of_a_namespace_have_a_twentieth_of_the_time_and_light_ones_do_not_
         // Edited without pause.
         waking(&mut fair, "a", 100..110);
         worked += begun(&mut fair, now).len();
-        if let Some(key) = fair.heavy.clone() {
+        if let Some((key, _)) = fair.heavy.clone() {
             end(&mut fair, &key, now + 1, 1);
         }
     }
@@ -178,25 +178,23 @@ fn who_is_heavy_when_its_turn_comes_waits_with_the_heavy_ones() {
         Some(turn.key)
     };
     assert_eq!(light(&mut fair), Some(first.clone()));
-    // It turns out to be heavy, and is enqueued meanwhile. The namespace rests after this turn as well.
+    // It turns out to be heavy, and is enqueued meanwhile. Only turns as a heavy one make the namespace rest.
     fair.enqueue(&first, Priority::Changed);
-    assert!(fair.finish(&first, at(1), at(1), true));
-    assert_eq!(heavy(&mut fair, 19), None);
-    assert_eq!(heavy(&mut fair, 20), Some(second.clone()));
-    assert_eq!(heavy(&mut fair, 20), None);
+    assert!(fair.finish(&first, at(1), at(1)));
+    assert_eq!(heavy(&mut fair, 1), Some(second.clone()));
+    assert_eq!(heavy(&mut fair, 1), None);
     fair.enqueue(&second, Priority::Changed);
-    assert!(fair.finish(&second, at(21), at(1), true));
-    assert_eq!(heavy(&mut fair, 39), None);
+    assert!(fair.finish(&second, at(2), at(1)));
+    assert_eq!(heavy(&mut fair, 5), None);
     // Both are among the heavy ones now, and stay there until their turn.
     for key in [&first, &second] {
         fair.enqueue(key, Priority::Changed);
     }
     assert_eq!((fair.waiting(), light(&mut fair)), (2, None));
-    // In the order in which they came; a turn without any length brings no rest.
-    assert_eq!(heavy(&mut fair, 40), Some(first.clone()));
-    fair.finish(&first, at(40), at(0), true);
-    assert_eq!(heavy(&mut fair, 40), Some(second.clone()));
-    fair.finish(&second, at(40), at(0), true);
+    assert_eq!(heavy(&mut fair, 21), Some(first.clone()));
+    fair.finish(&first, at(21), at(0));
+    assert_eq!(heavy(&mut fair, 21), Some(second.clone()));
+    fair.finish(&second, at(21), at(0));
     assert!(is_empty(&fair), "nothing is left");
 }
 
@@ -210,28 +208,22 @@ fn resting() -> FairQueue {
 }
 
 #[test]
-fn whatever_wakes_a_heavy_one_it_waits_for_the_rest_and_brings_one() {
+fn a_result_of_a_heavy_one_waits_for_no_rest_and_brings_none() {
     let mut fair = resting();
-    // A label, a source that is polled, or a result.
     for name in [100, 102] {
         fair.enqueue(&key("a", name), Priority::Other);
     }
-    assert_eq!(begun(&mut fair, 19), []);
-    for (name, now) in [(101, 20), (100, 40), (102, 60)] {
+    // One that has changed since is more than a result.
+    assert_eq!(begun(&mut fair, 2), [key("a", 100)]);
+    waking(&mut fair, "a", [102]);
+    end(&mut fair, &key("a", 100), 3, 1);
+    assert_eq!(begun(&mut fair, 3), []);
+    assert_eq!(fair.rest_ends(), Some(at(20)));
+    for (name, now) in [(101, 20), (102, 40)] {
         assert_eq!(begun(&mut fair, now), [key("a", name)]);
         end(&mut fair, &key("a", name), now + 1, 1);
     }
     assert!(is_empty(&fair), "nothing is left");
-}
-
-#[test]
-fn a_light_turn_shortens_no_rest() {
-    let mut fair = resting();
-    waking(&mut fair, "a", [1]);
-    assert_eq!(begun(&mut fair, 2), [key("a", 1)]);
-    // It turns out to be heavy, in no time.
-    fair.finish(&key("a", 1), at(2), at(0), true);
-    assert_eq!(fair.rest_ends(), Some(at(20)));
 }
 
 #[test]
