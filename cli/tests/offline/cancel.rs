@@ -97,11 +97,11 @@ fn a_run_that_is_deleted_stays_until_its_pods_are_gone() {
     assert_eq!(body["propagationPolicy"], "Foreground");
     assert_eq!(body["preconditions"], json!({ "uid": "uid-3" }));
     // The request of the person goes before it, and changes nothing of the spec.
-    let patches = played.asked("PATCH");
-    let [patch] = &patches[..] else {
-        panic!("{patches:?}");
+    let asked_first = played.asked("PATCH");
+    let [first] = &asked_first[..] else {
+        panic!("{asked_first:?}");
     };
-    let body: Value = serde_json::from_str(&patch.body).unwrap();
+    let body: Value = serde_json::from_str(&first.body).unwrap();
     let asked = &body["metadata"]["annotations"]["carto.run/cancel-request"];
     assert!(asked.is_string(), "{body}");
     assert_eq!(body.get("spec"), None);
