@@ -172,7 +172,8 @@ async fn refused(prefix: &str, shown: &str) -> Result<(World, Subject, AuditLog)
         { "name": "fixed", "configMapKeyRef": { "name": "it", "key": "fixed" } },
         { "name": "count", "configMapKeyRef": { "name": "it", "key": "count" } },
     ]);
-    let subject = world.runnable("r", json!({ "inputsFrom": from })).await?;
+    let spec = json!({ "inputs": { "own": "0" }, "inputsFrom": from });
+    let subject = world.runnable("r", spec).await?;
     subject
         .fails("StampedObjectRejectedByAPIServer", "guardedobjs")
         .await?;
@@ -235,7 +236,7 @@ async fn a_refused_run_is_not_tried_again_for_what_it_is_not_made_of() -> Result
 
 #[tokio::test]
 async fn refused_runs_follow_each_other_once_a_minute_at_most() -> Result<()> {
-    let shown = "$(runnable.spec.inputs.count)$";
+    let shown = "$(runnable.spec.inputs.count)$ $(runnable.spec.inputs.own)$";
     let (world, subject, audit) = refused("refused-anew", shown).await?;
     if let Ok(ended) = timeout(REFUSED, change(&world)).await {
         ended?;
@@ -250,10 +251,11 @@ async fn refused_runs_follow_each_other_once_a_minute_at_most() -> Result<()> {
     let minute = SignedDuration::from_mins(1);
     let is_apart = pauses[2..].iter().all(|pause| *pause >= minute);
     ensure!(is_apart, "{pauses:?}");
-    // An edit by a user does not wait for any of that.
+    // An edit by a user does not wait for any of that. It changes the rendered object, because the last
+    // change of the `ConfigMap` may have been rendered already.
     let number = |it: &Value| it["status"]["currentRun"]["sequence"].as_i64();
     let before = number(&subject.object().await?);
-    let edited = json!({ "spec": { "inputs": { "own": 1 } } });
+    let edited = json!({ "spec": { "inputs": { "own": "1" } } });
     world.patch_of(RUNNABLE, "r", edited).await?;
     subject
         .until("another number", |it| number(it) > before)
