@@ -79,8 +79,8 @@ pub async fn are_given_to_what_was_shown(story: &Story) -> Result<()> {
     story.says(&["wait", "guarded", "--timeout", "2m"], &["ready"])?;
     let nothing = "nothing to approve: run 1 of guarded matches the rendered object";
     story.says(&["approve", "guarded"], &[nothing])?;
-    let nobody = "runs of hello need no approval";
-    story.says(&["approve", "hello"], &[nobody])?;
+    let none = "runs of hello need no approval";
+    story.says(&["approve", "hello"], &[none])?;
     changes_are_looked_at_anew(story).await
 }
 

@@ -1,16 +1,16 @@
 //! The table of values in the chart's README, from the comments of `values.yaml`, and the checks that keep
 //! these, the schema and the values together.
 
-use std::{fmt::Write as _, io, path::Path};
+use std::{io, path::Path};
 
 use serde_json::Value;
 
-use crate::kustomization::fault;
+use crate::{
+    kustomization::fault,
+    page::{Block, Table, fill},
+};
 
 const VALUES: &str = "charts/cartouche/values.yaml";
-const PAGE: &str = "charts/cartouche/README.md";
-const BEGIN: &str = "<!-- begin: values.yaml -->\n";
-const END: &str = "<!-- end: values.yaml -->\n";
 
 /// The only key without a default: Helm gives it to charts below others.
 const GLOBAL: &str = "global";
@@ -125,20 +125,16 @@ fn collect(path: String, value: &Value, leaves: &mut Vec<String>) {
 
 /// Replaces the table of a page.
 pub fn with_table(page: &str, rows: &[Row]) -> io::Result<String> {
-    let parts = page.split_once(BEGIN);
-    let parts = parts.and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
-    let (before, after) =
-        parts.ok_or_else(|| fault(Path::new(PAGE), "has no place for the table of values"))?;
-    let mut table = "| value | default | meaning |\n|---|---|---|\n".to_owned();
+    let mut table = Table::new(&["value", "default", "meaning"]);
     for row in rows {
-        // Writing into a String cannot fail.
-        let _ = writeln!(
-            table,
-            "| `{}` | `{}` | {} |",
-            row.path, row.default, row.meaning
-        );
+        let code = |text: &str| format!("`{text}`");
+        table.add([code(&row.path), code(&row.default), row.meaning.clone()]);
     }
-    Ok(format!("{before}{BEGIN}{table}{END}{after}"))
+    let block = Block {
+        name: "values",
+        content: table.text(),
+    };
+    fill(page, &[block])
 }
 
 fn parsed(text: &str) -> io::Result<Value> {
@@ -172,14 +168,14 @@ mod tests {
             ("a.c", "{\"d\":{}}", "Second."),
         ];
         assert_eq!(shown, expected);
-        let page = format!("x\n{BEGIN}old\n{END}y\n");
-        let table = with_table(&page, &rows).unwrap();
+        let page = "x\n<!-- generate values -->\nold\n<!-- /generate values -->\ny\n";
+        let table = with_table(page, &rows).unwrap();
         assert!(
             table.contains("| `a.b` | `1` | The first value. |\n"),
             "{table}"
         );
         assert!(
-            !table.contains("old") && table.ends_with(&format!("{END}y\n")),
+            !table.contains("old") && table.ends_with("<!-- /generate values -->\ny\n"),
             "{table}"
         );
         assert!(with_table("no place", &rows).is_err());
