@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::objects::RUNNABLE;
 pub use drawing::{dot, mermaid};
-pub use node::{Known, Node, State};
+pub use node::{GraphNode, NodeKnowledge, RunnableState};
 pub use text::text;
 
 /// An object that inputs come from, or a Runnable that takes some.
@@ -184,7 +184,7 @@ pub struct Written {
 #[derive(Debug)]
 pub struct Graph {
     /// Objects, sources before their readers.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<GraphNode>,
     /// Inputs that come from other objects.
     pub edges: Vec<Edge>,
     /// Objects that outputs go to, and that others read.
@@ -198,22 +198,27 @@ pub struct Graph {
 impl Graph {
     /// Builds the graph of these Runnables. `told` has the knowledge of Runnables that are read and are not among them.
     #[must_use]
-    pub fn new(runnables: &[Runnable], told: &BTreeMap<Id, Known>) -> Self {
+    pub fn new(runnables: &[Runnable], told: &BTreeMap<Id, NodeKnowledge>) -> Self {
         let mut edges: Vec<Edge> = runnables.iter().flat_map(edges).collect();
         // The sort is stable: the edges of one Runnable keep their order.
         edges.sort_by(|one, other| one.to.cmp(&other.to));
-        let mut nodes: BTreeMap<Id, Node> = runnables
+        let mut nodes: BTreeMap<Id, GraphNode> = runnables
             .iter()
-            .map(|runnable| (Id::from_runnable(runnable), Node::from_runnable(runnable)))
+            .map(|runnable| {
+                (
+                    Id::from_runnable(runnable),
+                    GraphNode::from_runnable(runnable),
+                )
+            })
             .collect();
         for edge in &edges {
             nodes.entry(edge.from.clone()).or_insert_with(|| {
                 let known = if edge.from.is_runnable() {
                     told.get(&edge.from).cloned()
                 } else {
-                    Some(Known::Named)
+                    Some(NodeKnowledge::Named)
                 };
-                Node::without(edge.from.clone(), known.unwrap_or(Known::Absent))
+                GraphNode::without(edge.from.clone(), known.unwrap_or(NodeKnowledge::Absent))
             });
         }
         let written = written(runnables, &edges);
@@ -330,7 +335,7 @@ pub fn edges(runnable: &Runnable) -> Vec<Edge> {
 
 /// Sorts sources before their readers, then by namespace and name. If only cycles are left, the first of them by name
 /// is next.
-fn in_order(mut nodes: BTreeMap<Id, Node>, links: &[(&Id, &Id)]) -> Vec<Node> {
+fn in_order(mut nodes: BTreeMap<Id, GraphNode>, links: &[(&Id, &Id)]) -> Vec<GraphNode> {
     let (mut waits, mut readers) = (Ends::new(), Ends::new());
     for (from, to) in links {
         waits.entry(to).or_default().insert(from);
@@ -383,7 +388,7 @@ pub fn json(graph: &Graph) -> String {
     let cycles = graph.cycles.iter();
     let cycles = cycles.map(|way| way.iter().map(Id::key).collect());
     let cycles: Vec<Vec<String>> = cycles.collect();
-    let nodes: Vec<Value> = graph.nodes.iter().map(Node::to_json).collect();
+    let nodes: Vec<Value> = graph.nodes.iter().map(GraphNode::to_json).collect();
     let outputs = graph.written.iter();
     let outputs = outputs.map(|it| json!({ "from": it.from.key(), "to": it.to.key() }));
     let outputs: Vec<Value> = outputs.collect();

@@ -24,7 +24,7 @@ use crate::{
     source::{Document, Segment, SourceSpan},
 };
 
-pub use absent::Absent;
+pub use absent::AbsentInput;
 use taking::Taking;
 
 /// Inputs of a Runnable that come from other objects, as files give them.
@@ -35,7 +35,7 @@ pub struct Given {
     /// Places of these values.
     pub written: BTreeMap<String, SourceSpan>,
     /// Those whose object is not among the files.
-    pub absent: Vec<Absent>,
+    pub absent: Vec<AbsentInput>,
     /// Faults.
     pub findings: Vec<Finding>,
     /// The inputs that cannot be known since something is wrong.
@@ -111,20 +111,20 @@ pub fn read_given(objects: &Objects, runnable: &Document) -> Given {
 }
 
 /// Reference of a Runnable to another one, or to an object that outputs may be written to.
-pub(crate) struct Read {
+pub(crate) struct ReadReference {
     pub(crate) source: SourceKey,
     /// Place of the reference.
     pub(crate) place: SourceSpan,
 }
 
 /// Returns all such references of a Runnable, in the order of its inputs.
-pub(crate) fn reads(runnable: &Document) -> Vec<Read> {
+pub(crate) fn reads(runnable: &Document) -> Vec<ReadReference> {
     let own = namespace_of(runnable);
     let read = |entry: Entry| {
         let object = SourceObject::from_source(&entry.source)?;
         let is_other = object.is_runnable() && !object.name.is_empty();
         let source = is_other.then(|| object.source_key(own, entry.key()));
-        Some(Read {
+        Some(ReadReference {
             source: source.or_else(|| object.as_sink(own))?,
             place: runnable.place_at(&entry.steps(&[entry.reference(), "name"])),
         })

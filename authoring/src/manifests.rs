@@ -15,7 +15,7 @@ pub use boundary::{Boundary, replace};
 
 use crate::{
     finding::{Finding, Rule},
-    source::{Document, Node, Refusal, Source, SourceSpan},
+    source::{Document, Node, Refusal, SourceSpan, SourceText},
     unrendered,
 };
 
@@ -119,7 +119,7 @@ pub(crate) fn load_one(
     boundary: &Boundary,
 ) -> anyhow::Result<Result<Document, Box<Finding>>> {
     boundary.check_found(path)?;
-    let source = Source::new(shown_path(path), read(path)?);
+    let source = SourceText::new(shown_path(path), read(path)?);
     let mut nodes = match parse(&source) {
         Ok(nodes) => nodes,
         Err(finding) => return Ok(Err(finding)),
@@ -133,7 +133,7 @@ pub(crate) fn load_one(
 
 impl Loaded {
     fn add(&mut self, name: &str, text: String, must_be_objects: bool) {
-        let source = Source::new(name.to_owned(), text);
+        let source = SourceText::new(name.to_owned(), text);
         match parse(&source) {
             Ok(nodes) => {
                 for node in nodes {
@@ -144,7 +144,7 @@ impl Loaded {
         }
     }
 
-    fn add_node(&mut self, source: &Arc<Source>, node: Node, must_be_objects: bool) {
+    fn add_node(&mut self, source: &Arc<SourceText>, node: Node, must_be_objects: bool) {
         let text = |key: &str| node.get(key).and_then(Node::text);
         match (text("apiVersion"), text("kind")) {
             (Some(_), Some("List"))
@@ -166,7 +166,7 @@ impl Loaded {
     }
 }
 
-fn no_object(source: &Arc<Source>, node: &Node) -> Finding {
+fn no_object(source: &Arc<SourceText>, node: &Node) -> Finding {
     let missing = ["apiVersion", "kind"]
         .into_iter()
         .filter(|key| node.get(key).and_then(Node::text).is_none())
@@ -187,13 +187,13 @@ fn no_object(source: &Arc<Source>, node: &Node) -> Finding {
     )
 }
 
-fn parse(source: &Arc<Source>) -> Result<Vec<Node>, Box<Finding>> {
+fn parse(source: &Arc<SourceText>) -> Result<Vec<Node>, Box<Finding>> {
     source
         .nodes()
         .map_err(|refusal| Box::new(unreadable(source, refusal)))
 }
 
-fn unreadable(source: &Arc<Source>, refusal: Refusal) -> Finding {
+fn unreadable(source: &Arc<SourceText>, refusal: Refusal) -> Finding {
     let message = format!("this is not valid YAML: {}", refusal.message);
     let place = SourceSpan {
         source: Arc::clone(source),

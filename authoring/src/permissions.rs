@@ -21,7 +21,7 @@ pub struct Account {
 
 /// A rule of a role, and its purpose.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rule {
+pub struct RoleRule {
     /// Resource that the verbs are for.
     pub resource: Resource,
     /// The namespace in which it is needed, if that is another than the Runnable's.
@@ -43,7 +43,7 @@ pub struct Grant {
     pub optional: bool,
 }
 
-impl Rule {
+impl RoleRule {
     /// Returns true if both rules are for named objects of one place, and grant the same on them.
     fn is_like(&self, other: &Self) -> bool {
         let are_named = !self.names.is_empty() && !other.names.is_empty();
@@ -78,8 +78,8 @@ pub fn rules(
     needs: &[Need],
     given: &[Resource],
     find: impl Fn(&str, &str) -> Option<Resource>,
-) -> anyhow::Result<Vec<Rule>> {
-    let mut rules: Vec<Rule> = Vec::new();
+) -> anyhow::Result<Vec<RoleRule>> {
+    let mut rules: Vec<RoleRule> = Vec::new();
     for need in needs {
         let resources = match &need.target {
             Target::Kind(api_version, kind) => {
@@ -101,8 +101,8 @@ pub fn rules(
 
 /// Joins the rules for named objects on which the same is granted. No verb is granted on an object that does not need
 /// it.
-fn joined(rules: Vec<Rule>) -> Vec<Rule> {
-    let mut joined: Vec<Rule> = Vec::new();
+fn joined(rules: Vec<RoleRule>) -> Vec<RoleRule> {
+    let mut joined: Vec<RoleRule> = Vec::new();
     for rule in rules {
         match joined.iter_mut().find(|it| it.is_like(&rule)) {
             Some(like) => {
@@ -121,19 +121,19 @@ fn joined(rules: Vec<Rule>) -> Vec<Rule> {
     joined
 }
 
-fn add(rules: &mut Vec<Rule>, resource: Resource, need: &Need) {
+fn add(rules: &mut Vec<RoleRule>, resource: Resource, need: &Need) {
     let grant = Grant {
         verbs: need.verbs.to_vec(),
         why: need.why.clone(),
         optional: need.optional,
     };
-    let is_for = |rule: &&mut Rule| {
+    let is_for = |rule: &&mut RoleRule| {
         rule.resource == resource && rule.namespace == need.namespace && rule.names == need.names
     };
     match rules.iter_mut().find(is_for) {
         Some(rule) if rule.grants.contains(&grant) => {}
         Some(rule) => rule.grants.push(grant),
-        None => rules.push(Rule {
+        None => rules.push(RoleRule {
             resource,
             namespace: need.namespace.clone(),
             names: need.names.clone(),

@@ -22,7 +22,7 @@ pub const PLACEHOLDER_UID: &str = "00000000-0000-0000-0000-000000000000";
 
 /// Subject of a rendering.
 #[derive(Clone, Copy)]
-pub struct Subject<'a> {
+pub struct RenderSubject<'a> {
     /// Compiled template.
     pub template: &'a Template,
     /// Name of the template, for the labels of the run.
@@ -37,7 +37,7 @@ pub struct Subject<'a> {
     pub with: Option<With<'a>>,
 }
 
-impl Subject<'_> {
+impl RenderSubject<'_> {
     fn context(&self) -> Result<Context, Diagnostics> {
         Context::new(self.runnable, self.selected)?.with_sources(self.sourced)
     }
@@ -45,7 +45,7 @@ impl Subject<'_> {
 
 /// A run that was not made.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct DraftRun {
     /// The object that would be created.
     pub object: Value,
     /// The document that is rendered, with its open tags.
@@ -62,7 +62,7 @@ pub struct Run {
     pub rerun_token: Option<String>,
 }
 
-impl Run {
+impl DraftRun {
     /// Returns the facts of the run that open tags read.
     #[must_use]
     pub fn facts(&self) -> RunFacts<'_> {
@@ -109,31 +109,31 @@ fn with_metadata(runnable: &Value, fields: &[(&str, Value)], replace: bool) -> V
 }
 
 /// Renders the first run of a Runnable.
-pub fn run(subject: &Subject<'_>) -> Result<Run, Vec<Diagnostic>> {
+pub fn run(subject: &RenderSubject<'_>) -> Result<DraftRun, Vec<Diagnostic>> {
     let token = rerun_token(subject.runnable);
     run_numbered(subject, 1, token.as_deref())
 }
 
 /// Renders a run with its number, and with the re-run request that it answers, as it is sent.
 pub fn run_numbered(
-    subject: &Subject<'_>,
+    subject: &RenderSubject<'_>,
     sequence: i64,
     rerun_token: Option<&str>,
-) -> Result<Run, Vec<Diagnostic>> {
+) -> Result<DraftRun, Vec<Diagnostic>> {
     render_run(subject, sequence, rerun_token).map_err(|problems| problems.to_vec())
 }
 
 /// Returns the hash of what is rendered, before the profile is applied.
-pub fn input_hash(subject: &Subject<'_>) -> Result<String, Vec<Diagnostic>> {
+pub fn input_hash(subject: &RenderSubject<'_>) -> Result<String, Vec<Diagnostic>> {
     let rendered = rendered(subject).map_err(|problems| problems.to_vec())?;
     Ok(rendered.input_hash().to_owned())
 }
 
 fn render_run(
-    subject: &Subject<'_>,
+    subject: &RenderSubject<'_>,
     sequence: i64,
     rerun_token: Option<&str>,
-) -> Result<Run, Diagnostics> {
+) -> Result<DraftRun, Diagnostics> {
     let template = subject.template;
     let (rendered, context) = template.render_and_keep(subject.context()?)?;
     let text = |pointer: &str| {
@@ -180,7 +180,7 @@ fn render_run(
     };
     let object = cartouche_templating::stamp(&made, &stamp);
     let object = object.map_err(StampError::diagnostic)?;
-    Ok(Run {
+    Ok(DraftRun {
         object,
         filled,
         rendered: made,
@@ -210,12 +210,12 @@ fn rerun_request(runnable: &Value, token: &str) -> Option<String> {
     Some(RerunRequest::parse(request, token)?.annotation())
 }
 
-fn rendered(subject: &Subject<'_>) -> Result<Rendered, Diagnostics> {
+fn rendered(subject: &RenderSubject<'_>) -> Result<Rendered, Diagnostics> {
     subject.template.render(&subject.context()?)
 }
 
 /// Returns the value of one path of a tag, if it has one.
-pub(crate) fn value_of(path: &str, subject: &Subject<'_>, run: &Run) -> Option<Value> {
+pub(crate) fn value_of(path: &str, subject: &RenderSubject<'_>, run: &DraftRun) -> Option<Value> {
     let values = subject.with.map(|with| with.profile.values());
     if let Some(value) = run.facts().value(path, values) {
         return Some(value);

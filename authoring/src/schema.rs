@@ -24,7 +24,7 @@ pub(crate) struct Schema<'a> {
 
 /// The member of an object.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Member<'a> {
+pub(crate) enum MemberSchema<'a> {
     /// It is described.
     Known(Schema<'a>),
     /// The member is allowed, and nothing more is known of it.
@@ -155,22 +155,22 @@ impl<'a> Schema<'a> {
             })
     }
 
-    pub(crate) fn member(self, key: &str) -> Member<'a> {
+    pub(crate) fn member(self, key: &str) -> MemberSchema<'a> {
         if let Some(described) = self
             .get("properties")
             .and_then(|properties| properties.get(key))
         {
-            return Member::Known(self.below(described));
+            return MemberSchema::Known(self.below(described));
         }
         if let Some(values @ Value::Object(_)) = self.get("additionalProperties") {
-            return Member::Known(self.below(values));
+            return MemberSchema::Known(self.below(values));
         }
         let embedded = self.flag("x-kubernetes-embedded-resource")
             && matches!(key, "apiVersion" | "kind" | "metadata");
         if self.is_open() || embedded {
-            Member::Open
+            MemberSchema::Open
         } else {
-            Member::Unknown
+            MemberSchema::Unknown
         }
     }
 

@@ -25,7 +25,7 @@ use ytt::Ytt;
 
 /// A text and its name.
 #[derive(Debug)]
-pub struct Source {
+pub struct SourceText {
     /// Path of the file, or `<stdin>`.
     pub name: String,
     /// Without the byte order mark that it may begin with.
@@ -35,7 +35,7 @@ pub struct Source {
     ytt: OnceLock<Ytt>,
 }
 
-impl Source {
+impl SourceText {
     /// Returns a text under a name.
     #[must_use]
     pub fn new(name: String, text: String) -> Arc<Self> {
@@ -74,7 +74,7 @@ impl Source {
 #[derive(Clone, Debug)]
 pub struct SourceSpan {
     /// Text that it is in.
-    pub source: Arc<Source>,
+    pub source: Arc<SourceText>,
     /// Bytes of the text.
     pub span: Range<usize>,
 }
@@ -122,7 +122,7 @@ impl SourceSpan {
 #[derive(Clone, Debug)]
 pub struct Document {
     /// Text that it is in.
-    pub source: Arc<Source>,
+    pub source: Arc<SourceText>,
     /// Object with the places of its keys and values.
     pub root: Node,
     /// The same as the API server holds it.
@@ -132,7 +132,7 @@ pub struct Document {
 impl Document {
     /// Returns the document of a node.
     #[must_use]
-    pub fn new(source: &Arc<Source>, root: Node) -> Self {
+    pub fn new(source: &Arc<SourceText>, root: Node) -> Self {
         Self {
             source: Arc::clone(source),
             value: root.to_value(),
@@ -234,7 +234,7 @@ impl Document {
 /// Returns the documents of a text as the API server would hold them, or the reason why there are none. Used by the
 /// test that compares with kubectl.
 pub fn values(text: &str) -> Result<Vec<Value>, String> {
-    let source = Source::new(String::new(), text.to_owned());
+    let source = SourceText::new(String::new(), text.to_owned());
     let nodes = source.nodes().map_err(|refusal| refusal.message)?;
     Ok(nodes.iter().map(Node::to_value).collect())
 }

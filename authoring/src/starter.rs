@@ -10,7 +10,7 @@ use crate::{
     permissions::{
         self, Account, manifest,
         resource::without_cluster,
-        role_name::{Purpose, role_name},
+        role_name::{RolePurpose, role_name},
     },
     schema::catalog::Catalog,
 };
@@ -118,9 +118,9 @@ fn accounts(kind: StarterKind, account: &Account, template: &str) -> anyhow::Res
     let rules = permissions::rules(&needs, &[], |api_version, kind| {
         without_cluster(&catalog, api_version, kind)
     })?;
-    let purpose = Purpose {
+    let purpose = RolePurpose {
         templates: &[&account.name],
-        ..Purpose::default()
+        ..RolePurpose::default()
     };
     let role = role_name(account, purpose);
     let documents = [

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use cartouche_protocol::sources::WaitFor;
 
-use super::{Edge, Graph, Id, Node};
+use super::{Edge, Graph, GraphNode, Id};
 use crate::foreign::in_one_line;
 
 /// Label of the edge from a Runnable to an object that its outputs go to.
@@ -84,7 +84,7 @@ fn waits(edge: &Edge) -> bool {
 }
 
 /// Returns kind and name of a node, and its state.
-fn lines(node: &Node) -> Lines {
+fn lines(node: &GraphNode) -> Lines {
     let shown = node.describe();
     let second = (!shown.is_empty()).then_some(shown);
     Lines(std::iter::once(node.id.describe()).chain(second).collect())

@@ -11,18 +11,18 @@ use super::Id;
 
 /// An object of a graph.
 #[derive(Clone, Debug)]
-pub struct Node {
+pub struct GraphNode {
     /// Identity of the object.
     pub id: Id,
     /// Knowledge of the object.
-    pub known: Known,
+    pub known: NodeKnowledge,
 }
 
 /// Knowledge of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Known {
+pub enum NodeKnowledge {
     /// A Runnable that was read.
-    Seen(Box<State>),
+    Seen(Box<RunnableState>),
     /// Only the name: objects that are no Runnables are not read.
     Named,
     /// The object does not exist, or is not among the files.
@@ -35,7 +35,7 @@ pub enum Known {
 
 /// State of a Runnable.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct State {
+pub struct RunnableState {
     /// Status and reason of the condition Ready; `None` before a controller has reconciled it.
     pub ready: Option<(String, String)>,
     /// Reason why the pending run waits, in one word.
@@ -50,22 +50,22 @@ pub struct State {
     pub revision: Option<String>,
 }
 
-impl Node {
+impl GraphNode {
     pub(super) fn from_runnable(runnable: &Runnable) -> Self {
         Self {
             id: Id::from_runnable(runnable),
-            known: Known::Seen(Box::new(State::from_runnable(runnable))),
+            known: NodeKnowledge::Seen(Box::new(RunnableState::from_runnable(runnable))),
         }
     }
 
-    pub(super) fn without(id: Id, known: Known) -> Self {
+    pub(super) fn without(id: Id, known: NodeKnowledge) -> Self {
         Self { id, known }
     }
 
     /// Returns the state, or `None` if the object was not read.
-    pub(super) fn state(&self) -> Option<&State> {
+    pub(super) fn state(&self) -> Option<&RunnableState> {
         match &self.known {
-            Known::Seen(state) => Some(state),
+            NodeKnowledge::Seen(state) => Some(state),
             _ => None,
         }
     }
@@ -73,11 +73,11 @@ impl Node {
     /// Returns the state in a few words.
     pub(super) fn describe(&self) -> String {
         match &self.known {
-            Known::Seen(state) => state.describe(),
-            Known::Named => String::new(),
-            Known::Absent => "not there".to_owned(),
-            Known::NotVisible => "not visible to you".to_owned(),
-            Known::NotLookedAt => "not read".to_owned(),
+            NodeKnowledge::Seen(state) => state.describe(),
+            NodeKnowledge::Named => String::new(),
+            NodeKnowledge::Absent => "not there".to_owned(),
+            NodeKnowledge::NotVisible => "not visible to you".to_owned(),
+            NodeKnowledge::NotLookedAt => "not read".to_owned(),
         }
     }
 
@@ -90,11 +90,11 @@ impl Node {
         let mut node = json!({
             "id": self.id.key(), "kind": kind, "namespace": namespace, "name": name,
             "known": match &self.known {
-                Known::Seen(_) => "Seen",
-                Known::Named => "Named",
-                Known::Absent => "Absent",
-                Known::NotVisible => "NotVisible",
-                Known::NotLookedAt => "NotLookedAt",
+                NodeKnowledge::Seen(_) => "Seen",
+                NodeKnowledge::Named => "Named",
+                NodeKnowledge::Absent => "Absent",
+                NodeKnowledge::NotVisible => "NotVisible",
+                NodeKnowledge::NotLookedAt => "NotLookedAt",
             },
         });
         if let Some(state) = self.state() {
@@ -110,7 +110,7 @@ impl Node {
     }
 }
 
-impl State {
+impl RunnableState {
     fn from_runnable(runnable: &Runnable) -> Self {
         let status = runnable.status.as_ref();
         let ready = status.and_then(|it| find(it, READY));

@@ -4,19 +4,19 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use cartouche_protocol::messages::diagnosis::Diagnosis;
 
-use super::{Edge, Graph, Id, Known, Node, with_marks};
+use super::{Edge, Graph, GraphNode, Id, NodeKnowledge, with_marks};
 use crate::foreign::in_one_line;
 
 /// Writes a graph for people.
 #[must_use]
 pub fn text(graph: &Graph) -> String {
     let mut out = String::new();
-    let nodes: BTreeMap<&Id, &Node> = graph.nodes.iter().map(|it| (&it.id, it)).collect();
+    let nodes: BTreeMap<&Id, &GraphNode> = graph.nodes.iter().map(|it| (&it.id, it)).collect();
     let mut edges: BTreeMap<&Id, Vec<&Edge>> = BTreeMap::new();
     for edge in &graph.edges {
         edges.entry(&edge.to).or_default().push(edge);
     }
-    let is_line = |node: &&Node| node.id.is_runnable();
+    let is_line = |node: &&GraphNode| node.id.is_runnable();
     for node in graph.nodes.iter().filter(is_line) {
         let edges = edges.get(&node.id).map(Vec::as_slice);
         line(&mut out, graph, &nodes, node, edges.unwrap_or_default());
@@ -41,8 +41,8 @@ pub fn text(graph: &Graph) -> String {
 fn line(
     out: &mut String,
     graph: &Graph,
-    nodes: &BTreeMap<&Id, &Node>,
-    node: &Node,
+    nodes: &BTreeMap<&Id, &GraphNode>,
+    node: &GraphNode,
     edges: &[&Edge],
 ) {
     let _ = write!(out, "{}", in_one_line(&node.id.describe()));
@@ -69,12 +69,14 @@ fn line(
 }
 
 /// Returns the line of one input: its source, and the state of the source that was used.
-fn source(graph: &Graph, nodes: &BTreeMap<&Id, &Node>, edge: &Edge) -> String {
+fn source(graph: &Graph, nodes: &BTreeMap<&Id, &GraphNode>, edge: &Edge) -> String {
     let mut marks = edge.marks();
     let written = graph.written.iter().filter(|it| it.to == edge.from);
     marks.extend(written.map(|it| format!("has outputs of {}", it.from.describe())));
     let of = nodes.get(&edge.from);
-    if let Some(of) = of.filter(|it| !matches!(it.known, Known::Seen(_) | Known::Named)) {
+    if let Some(of) =
+        of.filter(|it| !matches!(it.known, NodeKnowledge::Seen(_) | NodeKnowledge::Named))
+    {
         marks.push(of.describe());
     }
     let gives = of.and_then(|it| it.state()).map(|it| it.revision.as_ref());

@@ -16,7 +16,7 @@ use crate::{
     foreign::in_lines,
     input_schema,
     objects::Objects,
-    schema::{Member, Schema},
+    schema::{MemberSchema, Schema},
     source::Document,
 };
 
@@ -168,7 +168,7 @@ fn find<'a>(root: Schema<'a>, path: &str, template: &str) -> anyhow::Result<(Sch
             continue;
         };
         let parent = contents(schema);
-        let Member::Known(member) = parent.member(&key) else {
+        let MemberSchema::Known(member) = parent.member(&key) else {
             let known = parent.member_names();
             let hint = suggestion::hint(&key, "there are", known)
                 .unwrap_or_else(|| "without an input all of them are listed".to_owned());
@@ -266,7 +266,7 @@ fn facts(schema: Schema<'_>) -> Vec<String> {
 fn fields(schema: Schema<'_>) -> String {
     let mut out = String::new();
     for name in schema.member_names() {
-        let Member::Known(member) = schema.member(name) else {
+        let MemberSchema::Known(member) = schema.member(name) else {
             continue;
         };
         let required = schema.required().any(|other| other == name);

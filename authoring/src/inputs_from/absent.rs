@@ -10,14 +10,14 @@ use crate::{
 };
 
 /// An input whose value is not among the files.
-pub struct Absent {
+pub struct AbsentInput {
     /// Name of the input.
     pub input: String,
     pub(super) object: SourceObject,
     pub(super) key: String,
     /// True if a run is made without it as well.
     pub optional: bool,
-    why: Why,
+    why: MissingPart,
     /// Place of the reference to the object.
     place: SourceSpan,
     /// Cure if the object is there under a longer name.
@@ -28,14 +28,19 @@ pub struct Absent {
 
 /// Part that is missing among the files.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Why {
+pub(super) enum MissingPart {
     NoObject,
     /// The file of the Runnable has no outputs.
     NoOutputs,
 }
 
-impl Absent {
-    pub(super) fn new(runnable: &Document, entry: &Entry, object: SourceObject, why: Why) -> Self {
+impl AbsentInput {
+    pub(super) fn new(
+        runnable: &Document,
+        entry: &Entry,
+        object: SourceObject,
+        why: MissingPart,
+    ) -> Self {
         Self {
             input: entry.name().to_owned(),
             key: entry.key().to_owned(),
@@ -73,8 +78,8 @@ impl Absent {
             "Runnable {}: input {input} comes from {part} {key} of {object}, {}",
             runnable.name(),
             match self.why {
-                Why::NoObject => "which is not among these files",
-                Why::NoOutputs => "whose file does not say what it gives",
+                MissingPart::NoObject => "which is not among these files",
+                MissingPart::NoOutputs => "whose file does not say what it gives",
             }
         );
         Finding::error(Rule::Source, message)
@@ -121,8 +126,8 @@ impl Absent {
     fn reason(&self) -> String {
         let object = &self.object;
         match self.why {
-            Why::NoObject => format!("{object} is not among these files"),
-            Why::NoOutputs => format!("only a cluster knows what {object} gives"),
+            MissingPart::NoObject => format!("{object} is not among these files"),
+            MissingPart::NoOutputs => format!("only a cluster knows what {object} gives"),
         }
     }
 

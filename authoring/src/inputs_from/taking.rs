@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::{
     Entry, Given,
-    absent::{Absent, Why},
+    absent::{AbsentInput, MissingPart},
     finding, meant, object,
 };
 use crate::{
@@ -51,7 +51,7 @@ impl<'a> Taking<'a> {
                 let meant = meant::finding(self.objects, self.runnable, &entry, &object);
                 given.findings.extend(meant);
                 let names = self.names(&object);
-                let absent = Absent::new(self.runnable, &entry, object, Why::NoObject);
+                let absent = AbsentInput::new(self.runnable, &entry, object, MissingPart::NoObject);
                 return given.absent.push(absent.unless(&names));
             }
             let twice = self.twice_there(&entry, &object, &found);
@@ -64,7 +64,7 @@ impl<'a> Taking<'a> {
             given.findings.push(undeclared);
         }
         if object.kind == SourceKind::Runnable && object::lacks_outputs(document) {
-            let absent = Absent::new(self.runnable, &entry, object, Why::NoOutputs);
+            let absent = AbsentInput::new(self.runnable, &entry, object, MissingPart::NoOutputs);
             return given.absent.push(absent);
         }
         if let Err(unusable) = object::read(document, object.kind, &BTreeSet::from([entry.key()])) {

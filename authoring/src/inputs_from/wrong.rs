@@ -18,13 +18,13 @@ use crate::{
 };
 
 /// Findings, and the indices of the elements that they are about.
-pub(super) struct Wrong {
+pub(super) struct WrongElements {
     pub(super) findings: Vec<Finding>,
     pub(super) indices: BTreeSet<usize>,
 }
 
 /// Returns all faults that the controller reports, at the places that they are about.
-pub(super) fn find(runnable: &Document, entries: &[Entry]) -> Wrong {
+pub(super) fn find(runnable: &Document, entries: &[Entry]) -> WrongElements {
     let inputs: Option<BTreeMap<String, Value>> = runnable.field("inputs");
     let sources: Vec<InputSource> = entries.iter().map(|it| it.source.clone()).collect();
     let (mut findings, mut indices, mut told) = (Vec::new(), BTreeSet::new(), Vec::new());
@@ -54,7 +54,7 @@ pub(super) fn find(runnable: &Document, entries: &[Entry]) -> Wrong {
     let at_list = runnable.place_of_key(&["spec", FIELD]);
     let of_all = of_all.into_iter().map(|it| finding(runnable, it));
     findings.extend(of_all.map(|finding| finding.at(at_list.clone())));
-    Wrong { findings, indices }
+    WrongElements { findings, indices }
 }
 
 fn faults(inputs: Option<&BTreeMap<String, Value>>, sources: &[InputSource]) -> Vec<Fault> {

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fmt::Write as _};
 
 use serde_json::{Value, json};
 
-use super::{Account, Rule, role_name};
+use super::{Account, RoleRule, role_name};
 use crate::yaml;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
@@ -22,14 +22,14 @@ struct Role<'a> {
     name: String,
     reach: Reach<'a>,
     account: &'a Account,
-    rules: Vec<&'a Rule>,
+    rules: Vec<&'a RoleRule>,
 }
 
 /// Returns the roles that are needed: one in the namespace, one for kinds without namespaces if there are some, and one
 /// in each other namespace. Outside of its own, the name of a role has the account's namespace in it, since others may
 /// have such an account.
-fn roles<'a>(name: &str, account: &'a Account, rules: &'a [Rule]) -> Vec<Role<'a>> {
-    let reach = |rule: &'a Rule| match rule.namespace.as_deref() {
+fn roles<'a>(name: &str, account: &'a Account, rules: &'a [RoleRule]) -> Vec<Role<'a>> {
+    let reach = |rule: &'a RoleRule| match rule.namespace.as_deref() {
         _ if !rule.resource.namespaced => Reach::Cluster,
         namespace => Reach::Namespace(namespace.unwrap_or(&account.namespace)),
     };
@@ -106,7 +106,7 @@ impl Role<'_> {
     }
 }
 
-fn as_json(rule: &Rule) -> Value {
+fn as_json(rule: &RoleRule) -> Value {
     let mut json = json!({
         "apiGroups": [rule.resource.group],
         "resources": [rule.resource.plural],
@@ -120,7 +120,7 @@ fn as_json(rule: &Rule) -> Value {
 }
 
 /// Returns everything as YAML for kubectl apply.
-pub fn yaml(name: &str, account: &Account, rules: &[Rule]) -> anyhow::Result<String> {
+pub fn yaml(name: &str, account: &Account, rules: &[RoleRule]) -> anyhow::Result<String> {
     let mut documents = Vec::new();
     for role in roles(name, account, rules) {
         documents.push(role.commented()?);
@@ -131,7 +131,7 @@ pub fn yaml(name: &str, account: &Account, rules: &[Rule]) -> anyhow::Result<Str
 
 /// Returns the same as objects.
 #[must_use]
-pub fn json(name: &str, account: &Account, rules: &[Rule]) -> Vec<Value> {
+pub fn json(name: &str, account: &Account, rules: &[RoleRule]) -> Vec<Value> {
     let all = roles(name, account, rules);
     all.iter()
         .flat_map(|role| [role.role(), role.binding()])

@@ -17,7 +17,7 @@ const HASHED: usize = 5;
 
 /// Purpose of a role.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Purpose<'a> {
+pub struct RolePurpose<'a> {
     /// Templates whose runs the account makes.
     pub templates: &'a [&'a str],
     /// Runnables that ask for more than their template does.
@@ -33,7 +33,7 @@ pub struct Purpose<'a> {
 /// Returns the name of the role of an account: the same name for the same purpose, or for everything that the account
 /// has. Names of accounts and templates hold no colon.
 #[must_use]
-pub fn role_name(account: &Account, purpose: Purpose<'_>) -> String {
+pub fn role_name(account: &Account, purpose: RolePurpose<'_>) -> String {
     let account = &account.name;
     let plain = match (purpose.templates, purpose.runnables, purpose.resources) {
         // A template of this name would have the role of the whole account.
@@ -54,7 +54,7 @@ pub fn role_name(account: &Account, purpose: Purpose<'_>) -> String {
 }
 
 /// Returns the hash of the purpose of a role, independent of the order.
-fn hash(account: &str, purpose: Purpose<'_>) -> String {
+fn hash(account: &str, purpose: RolePurpose<'_>) -> String {
     let templates = purpose.templates.iter().map(|it| format!("template {it}"));
     let runnables = purpose.runnables.iter().map(|it| format!("runnable {it}"));
     let resources = purpose.resources.iter().map(|it| format!("resource {it}"));
@@ -105,7 +105,7 @@ pub(super) fn of_cluster(namespace: &str, name: &str) -> String {
 mod tests {
     use super::*;
 
-    fn named(account: &str, purpose: Purpose<'_>) -> String {
+    fn named(account: &str, purpose: RolePurpose<'_>) -> String {
         let account = Account {
             namespace: "shop".to_owned(),
             name: account.to_owned(),
@@ -113,16 +113,16 @@ mod tests {
         role_name(&account, purpose)
     }
 
-    fn of<'a>(templates: &'a [&'a str], runnables: &'a [&'a str]) -> Purpose<'a> {
-        Purpose {
+    fn of<'a>(templates: &'a [&'a str], runnables: &'a [&'a str]) -> RolePurpose<'a> {
+        RolePurpose {
             templates,
             runnables,
-            ..Purpose::default()
+            ..RolePurpose::default()
         }
     }
 
-    fn whole(purpose: Purpose<'_>) -> Purpose<'_> {
-        Purpose {
+    fn whole(purpose: RolePurpose<'_>) -> RolePurpose<'_> {
+        RolePurpose {
             whole: true,
             ..purpose
         }
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn no_two_purposes_of_an_account_have_one_role() {
         let resources = ["jobs.batch".parse().unwrap()];
-        let in_part = |purpose| Purpose {
+        let in_part = |purpose| RolePurpose {
             in_part: true,
             ..purpose
         };
@@ -147,7 +147,7 @@ mod tests {
             in_part(of(&["a"], &[])),
             in_part(of(&["a"], &["b"])),
             in_part(of(&["a", "b"], &[])),
-            Purpose {
+            RolePurpose {
                 resources: &resources,
                 ..of(&["a"], &[])
             },
@@ -191,9 +191,9 @@ mod tests {
 
     #[test]
     fn two_roles_of_a_namespace_have_two_in_the_cluster() {
-        let purpose = Purpose {
+        let purpose = RolePurpose {
             templates: &["greet"],
-            ..Purpose::default()
+            ..RolePurpose::default()
         };
         let own = of_cluster("shop", &named("app", purpose));
         assert_eq!(own, "cartouche:shop:app:greet");

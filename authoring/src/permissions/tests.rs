@@ -24,7 +24,7 @@ fn found(needs: &[Need], given: &[&str]) -> anyhow::Result<Vec<(String, Vec<&'st
     let find =
         |api_version: &str, kind: &str| resource::without_cluster(&catalog, api_version, kind);
     let rules = rules(needs, &given, find)?;
-    let shown = |rule: &Rule| (rule.resource.to_string(), rule.verbs());
+    let shown = |rule: &RoleRule| (rule.resource.to_string(), rule.verbs());
     Ok(rules.iter().map(shown).collect())
 }
 
@@ -176,7 +176,7 @@ fn no_line_break_of_yaml_ends_the_comment_of_a_rule() {
         namespace: "shop".to_owned(),
         name: "builder".to_owned(),
     };
-    let rule = Rule {
+    let rule = RoleRule {
         namespace: None,
         names: Vec::new(),
         resource: "pods".parse().unwrap(),
@@ -224,7 +224,7 @@ fn a_kind_without_namespaces_gets_a_role_of_the_cluster() {
         namespace: "shop".to_owned(),
         name: "builder".to_owned(),
     };
-    let rule = |plural: &str, namespaced| Rule {
+    let rule = |plural: &str, namespaced| RoleRule {
         namespace: None,
         names: Vec::new(),
         resource: Resource {
@@ -266,7 +266,7 @@ fn named(needs: &[Need]) -> Vec<(String, String, String)> {
         resource::without_cluster(&Catalog::default(), api_version, kind)
     };
     let rules = rules(needs, &[], find).unwrap();
-    let shown = |rule: &Rule| {
+    let shown = |rule: &RoleRule| {
         let resource = rule.resource.to_string();
         (resource, rule.names.join(" "), rule.verbs().join(" "))
     };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cartouche_language::syntax::{self, PathStep, To};
 use serde_json::{Value, json};
 
-use super::{Run, Subject, value_of};
+use super::{DraftRun, RenderSubject, value_of};
 use crate::{
     input_schema,
     source::{self, Document, Node, Segment, SourceSpan},
@@ -46,7 +46,7 @@ pub struct Files<'a> {
 
 /// Returns all values with tags, in the order of the template.
 #[must_use]
-pub fn origins(files: &Files<'_>, subject: &Subject<'_>, run: &Run) -> Vec<Origin> {
+pub fn origins(files: &Files<'_>, subject: &RenderSubject<'_>, run: &DraftRun) -> Vec<Origin> {
     let mut origins: Vec<(Vec<Segment>, Origin)> = Vec::new();
     let Some(body) = template_file::body(files.template) else {
         return Vec::new();

@@ -4,7 +4,7 @@ use cartouche_crds::ClusterRunTemplateSpec;
 use cartouche_templating::Template;
 use serde_json::{Value, json};
 
-use super::{Subject, rendered, with_metadata};
+use super::{RenderSubject, rendered, with_metadata};
 
 /// Another uid than that of any file.
 const OTHER_UID: &str = "00000000-0000-0000-0000-000000000001";
@@ -12,7 +12,7 @@ const OTHER_UID: &str = "00000000-0000-0000-0000-000000000001";
 /// Returns the fields, in words, that a template reads and that each Runnable gets from the cluster; `None` if the hash
 /// is the same for all.
 #[must_use]
-pub fn read(subject: &Subject<'_>, spec: Option<&ClusterRunTemplateSpec>) -> Option<String> {
+pub fn read(subject: &RenderSubject<'_>, spec: Option<&ClusterRunTemplateSpec>) -> Option<String> {
     let others = [
         ("uid", json!(OTHER_UID)),
         ("generation", json!(2)),
@@ -23,7 +23,7 @@ pub fn read(subject: &Subject<'_>, spec: Option<&ClusterRunTemplateSpec>) -> Opt
         .filter(|(field, other)| follows_from(subject, field, other));
     let named = read.map(|(field, other)| {
         let without = spec.and_then(without_context);
-        let alone = without.as_ref().map(|template| Subject {
+        let alone = without.as_ref().map(|template| RenderSubject {
             template,
             ..*subject
         });
@@ -38,14 +38,14 @@ pub fn read(subject: &Subject<'_>, spec: Option<&ClusterRunTemplateSpec>) -> Opt
 }
 
 /// Returns true if the hash changes with this field of the metadata.
-fn follows_from(subject: &Subject<'_>, field: &str, other: &Value) -> bool {
+fn follows_from(subject: &RenderSubject<'_>, field: &str, other: &Value) -> bool {
     let other = with_metadata(subject.runnable, &[(field, other.clone())], true);
-    let hash = |subject: &Subject<'_>| {
+    let hash = |subject: &RenderSubject<'_>| {
         let rendered = rendered(subject);
         rendered.map(|rendered| rendered.input_hash().to_owned())
     };
     hash(subject)
-        != hash(&Subject {
+        != hash(&RenderSubject {
             runnable: &other,
             ..*subject
         })

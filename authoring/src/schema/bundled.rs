@@ -138,7 +138,7 @@ mod tests {
     use cartouche_engines::kinds;
 
     use super::*;
-    use crate::schema::{Member, catalog::Catalog};
+    use crate::schema::{MemberSchema, catalog::Catalog};
 
     fn api_version(group: &str, version: &str) -> String {
         [group, version]
@@ -177,7 +177,7 @@ mod tests {
             let found = found.unwrap();
             let mut schema = found.schema().unwrap();
             for key in policy.pod_spec.iter().chain(&["restartPolicy"]) {
-                let Member::Known(member) = schema.member(key) else {
+                let MemberSchema::Known(member) = schema.member(key) else {
                     panic!("{known:?}: there is no {key}");
                 };
                 schema = member;

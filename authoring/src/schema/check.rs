@@ -4,10 +4,10 @@ use cartouche_language::{SchemaType, TypeCure, fits_format, suggestion};
 use serde_json::Value;
 
 use super::{
-    Member, Schema,
+    MemberSchema, Schema,
     encoded::unreadable,
     limits::{find_mismatch, out_of_range, wrong_choice, wrong_count},
-    mismatch::{Fault, Mismatch},
+    mismatch::{Mismatch, MismatchKind},
     partial::Partial,
 };
 use crate::source::Segment;
@@ -28,7 +28,7 @@ struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    fn report(&mut self, fault: Fault, help: Option<String>) {
+    fn report(&mut self, fault: MismatchKind, help: Option<String>) {
         self.found.push(Mismatch {
             at: self.at.clone(),
             fault,
@@ -47,7 +47,7 @@ impl<'a> Checker<'a> {
         if let Partial::Scalar(Value::String(text)) = value
             && let Some((because, help)) = unreadable(schema, text)
         {
-            return self.report(Fault::Refused { because }, Some(help));
+            return self.report(MismatchKind::Refused { because }, Some(help));
         }
         if schema.is_int_or_string() {
             return;
@@ -58,7 +58,7 @@ impl<'a> Checker<'a> {
             Partial::Open | Partial::Typed(_) | Partial::Scalar(_) => None,
         };
         if let Some(because) = count {
-            self.report(Fault::Refused { because }, None);
+            self.report(MismatchKind::Refused { because }, None);
         }
         match value {
             Partial::Object(fields) => self.object(schema, fields),
@@ -84,9 +84,9 @@ impl<'a> Checker<'a> {
         self.above.push(schema);
         for (key, value) in fields {
             self.below(Segment::Key(key.clone()), |walk| match schema.member(key) {
-                Member::Known(member) => walk.value(member, value),
-                Member::Open => {}
-                Member::Unknown => {
+                MemberSchema::Known(member) => walk.value(member, value),
+                MemberSchema::Open => {}
+                MemberSchema::Unknown => {
                     let meant = suggestion::nearest(key, schema.member_names());
                     let help = meant
                         .map(|meant| format!("did you mean '{meant}'?"))
@@ -94,7 +94,7 @@ impl<'a> Checker<'a> {
                         .or_else(|| walk.elsewhere(schema, key))
                         .or_else(|| suggestion::hint(key, "the fields are", schema.member_names()))
                         .or_else(|| Some("check the spelling and the indentation".to_owned()));
-                    walk.report(Fault::Unknown { key: key.clone() }, help);
+                    walk.report(MismatchKind::Unknown { key: key.clone() }, help);
                 }
             });
         }
@@ -103,7 +103,7 @@ impl<'a> Checker<'a> {
             self.required(schema, key, fields);
         }
         if let Some(because) = wrong_choice(schema, fields) {
-            self.report(Fault::Refused { because }, None);
+            self.report(MismatchKind::Refused { because }, None);
         }
     }
 
@@ -111,8 +111,8 @@ impl<'a> Checker<'a> {
     /// field.
     fn required(&mut self, schema: Schema<'a>, key: &str, fields: &[(String, Partial)]) {
         let known = match schema.member(key) {
-            Member::Known(member) => Some(member),
-            Member::Open | Member::Unknown => None,
+            MemberSchema::Known(member) => Some(member),
+            MemberSchema::Open | MemberSchema::Unknown => None,
         };
         if known.is_some_and(Schema::is_filled_in) {
             return;
@@ -124,13 +124,13 @@ impl<'a> Checker<'a> {
         match fields.iter().find(|(name, _)| name == key) {
             None => {
                 let key = key.to_owned();
-                self.report(Fault::Missing { key }, about());
+                self.report(MismatchKind::Missing { key }, about());
             }
             Some((_, Partial::Scalar(Value::Null)))
                 if known.is_some_and(|known| !known.is_nullable()) =>
             {
                 let step = Segment::Key(key.to_owned());
-                self.below(step, |walk| walk.report(Fault::Null, about()));
+                self.below(step, |walk| walk.report(MismatchKind::Null, about()));
             }
             Some(_) => {}
         }
@@ -142,7 +142,7 @@ impl<'a> Checker<'a> {
         let below = schema
             .member_names()
             .find(|name| match schema.member(name) {
-                Member::Known(member) => has(member) || member.items().is_some_and(has),
+                MemberSchema::Known(member) => has(member) || member.items().is_some_and(has),
                 _ => false,
             });
         if let Some(name) = below {
@@ -175,7 +175,7 @@ impl<'a> Checker<'a> {
             let text = value.as_str().unwrap_or_default();
             let help = suggestion::hint(text, "allowed are", names);
             let because = format!("cannot be {value}");
-            self.report(Fault::Refused { because }, help);
+            self.report(MismatchKind::Refused { because }, help);
         }
         let because = match value {
             Value::Number(number) => out_of_range(schema, number),
@@ -192,7 +192,7 @@ impl<'a> Checker<'a> {
             Some(format!("does not have the format {format}"))
         });
         if let Some(because) = because {
-            self.report(Fault::Refused { because }, None);
+            self.report(MismatchKind::Refused { because }, None);
         }
     }
 }
@@ -203,7 +203,7 @@ fn wrapped(schema: Schema<'_>, key: &str, value: &Partial) -> Option<String> {
         return None;
     };
     let names: Vec<&str> = fields.iter().map(|(name, _)| name.as_str()).collect();
-    let is_known = |name: &&str| matches!(schema.member(name), Member::Known(_));
+    let is_known = |name: &&str| matches!(schema.member(name), MemberSchema::Known(_));
     (!names.is_empty() && names.iter().all(is_known)).then(|| {
         let names = names.join(", ");
         format!("remove '{key}': {names} is here without it")
@@ -243,13 +243,13 @@ fn other_type(schema: Schema<'_>, value: &Partial) -> Option<(String, Option<Str
 }
 
 /// Returns the fault of a value with another type than the wanted one.
-pub(crate) fn wrong_type(wanted: String, value: &Partial) -> Fault {
+pub(crate) fn wrong_type(wanted: String, value: &Partial) -> MismatchKind {
     let is = with_article(type_of(value));
     let is = match value {
         Partial::Scalar(scalar) => format!("{is} {scalar}"),
         _ => is,
     };
-    Fault::Type { wanted, is }
+    MismatchKind::Type { wanted, is }
 }
 
 /// Returns `string` as people say it: `a string`.

@@ -3,7 +3,7 @@
 use cartouche_language::{NumberLimit, count_breach, fits_format, matches_pattern};
 use serde_json::{Number, Value};
 
-use super::{Member, Schema, partial::Partial};
+use super::{MemberSchema, Schema, partial::Partial};
 
 pub(super) fn out_of_range(schema: Schema<'_>, number: &Number) -> Option<String> {
     let too_wide = schema.text("format") == Some("int32")
@@ -47,7 +47,7 @@ pub(super) fn wrong_count(
 /// server checks other alternatives, and an unknown field is reported by itself.
 pub(super) fn wrong_choice(schema: Schema<'_>, fields: &[(String, Partial)]) -> Option<String> {
     let mut members = fields.iter().map(|(key, _)| schema.member(key));
-    if members.any(|member| matches!(member, Member::Unknown)) {
+    if members.any(|member| matches!(member, MemberSchema::Unknown)) {
         return None;
     }
     let choices = schema.get("oneOf")?.as_array()?;

@@ -7,12 +7,12 @@ use crate::source::{Segment, field_path};
 pub(crate) struct Mismatch {
     /// Steps to it in the value.
     pub(crate) at: Vec<Segment>,
-    pub(crate) fault: Fault,
+    pub(crate) fault: MismatchKind,
     pub(crate) help: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum MismatchKind {
     /// The last step is a member that does not exist.
     Unknown { key: String },
     /// A member is not there and must be.
@@ -30,18 +30,20 @@ impl Mismatch {
     pub(crate) fn message(&self) -> String {
         let place = field_path(&self.at);
         match &self.fault {
-            Fault::Unknown { key } => {
+            MismatchKind::Unknown { key } => {
                 let parent = field_path(self.at.split_last().map_or(&[], |(_, parent)| parent));
                 match parent.as_str() {
                     "" => format!("unknown field '{key}'"),
                     parent => format!("unknown field '{key}' in {parent}"),
                 }
             }
-            Fault::Missing { key } if place.is_empty() => format!("the field '{key}' is missing"),
-            Fault::Missing { key } => format!("{place}: the field '{key}' is missing"),
-            Fault::Null => format!("{place} is required, and null counts as missing"),
-            Fault::Type { wanted, is } => format!("{place} has to be {wanted}, and is {is}"),
-            Fault::Refused { because } => format!("{place} {because}"),
+            MismatchKind::Missing { key } if place.is_empty() => {
+                format!("the field '{key}' is missing")
+            }
+            MismatchKind::Missing { key } => format!("{place}: the field '{key}' is missing"),
+            MismatchKind::Null => format!("{place} is required, and null counts as missing"),
+            MismatchKind::Type { wanted, is } => format!("{place} has to be {wanted}, and is {is}"),
+            MismatchKind::Refused { because } => format!("{place} {because}"),
         }
     }
 }

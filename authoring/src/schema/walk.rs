@@ -2,7 +2,7 @@
 
 use cartouche_language::syntax::{PathStep, To};
 
-use super::{Member, Schema};
+use super::{MemberSchema, Schema};
 
 /// End of a path.
 pub(crate) enum Reached<'a> {
@@ -42,9 +42,11 @@ pub(crate) fn walk<'a>(
         }
         match (to, schema.type_name()) {
             (To::Key(key), Some("object") | None) => match schema.member(key) {
-                Member::Known(member) => schema = member,
-                Member::Open => return Ok(Reached::Open),
-                Member::Unknown => return impossible(ImpossibleStep::NoMember { of: schema }),
+                MemberSchema::Known(member) => schema = member,
+                MemberSchema::Open => return Ok(Reached::Open),
+                MemberSchema::Unknown => {
+                    return impossible(ImpossibleStep::NoMember { of: schema });
+                }
             },
             (To::Index(_) | To::Elements, Some("array")) => match schema.items() {
                 Some(items) => schema = items,

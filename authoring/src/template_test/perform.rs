@@ -15,7 +15,7 @@ use crate::{
     foreign::in_lines,
     manifests::{self, Boundary},
     objects,
-    render::{self, Run, Subject, profiles::With},
+    render::{self, DraftRun, RenderSubject, profiles::With},
     source::Document,
     template_file, yaml,
 };
@@ -89,7 +89,7 @@ pub fn perform(case: &Case, mode: Mode) -> anyhow::Result<Vec<Difference>> {
             return Ok(expectations.differences);
         }
     };
-    let subject = Subject {
+    let subject = RenderSubject {
         template: &template,
         template_name: template_document.name(),
         runnable: &runnable,
@@ -145,7 +145,7 @@ struct Expectations<'a> {
 
 impl Expectations<'_> {
     /// Compares a run that renders.
-    fn run(&mut self, run: &Run) -> anyhow::Result<()> {
+    fn run(&mut self, run: &DraftRun) -> anyhow::Result<()> {
         self.not_expected(EXPECTED_ERROR)?;
         self.yaml(&self.case.folder.join(EXPECTED), &run.object)
     }
@@ -182,7 +182,12 @@ impl Expectations<'_> {
     }
 
     /// Plays every status, one after the other.
-    fn played(&mut self, template: &Template, run: &Run, runnable: &Value) -> anyhow::Result<()> {
+    fn played(
+        &mut self,
+        template: &Template,
+        run: &DraftRun,
+        runnable: &Value,
+    ) -> anyhow::Result<()> {
         let files = played_files(&self.case.folder.join(PLAYED), &self.case.boundary)?;
         if files.is_empty() {
             return Ok(());

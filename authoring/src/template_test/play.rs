@@ -18,7 +18,7 @@ use cartouche_templating::Template;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use crate::render::Run;
+use crate::render::DraftRun;
 use crate::template_test::find::merge_patch;
 
 /// Stands for the uid that the run gets from the API server.
@@ -34,7 +34,11 @@ pub(crate) struct PlayedRun<'a> {
 
 impl<'a> PlayedRun<'a> {
     /// Begins with a run that its engine has not seen yet.
-    pub(crate) fn new(template: &'a Template, run: &Run, runnable: &Value) -> anyhow::Result<Self> {
+    pub(crate) fn new(
+        template: &'a Template,
+        run: &DraftRun,
+        runnable: &Value,
+    ) -> anyhow::Result<Self> {
         let mut object = run.object.clone();
         merge_patch(
             &mut object,
@@ -73,7 +77,7 @@ impl<'a> PlayedRun<'a> {
     }
 }
 
-fn facts(template: &Template, run: &Run, runnable: &Value) -> Facts {
+fn facts(template: &Template, run: &DraftRun, runnable: &Value) -> Facts {
     let text = |pointer: &str| {
         let value = runnable.pointer(pointer).and_then(Value::as_str);
         value.unwrap_or_default().to_owned()

@@ -23,7 +23,7 @@ const FIRST: u64 = 731_099_000;
 
 /// Format of a text, as far as it can be recognized.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Format {
+enum TextFormat {
     Json,
     Yaml,
 }
@@ -156,18 +156,18 @@ impl Check<'_> {
     }
 }
 
-fn what(format: Format) -> String {
+fn what(format: TextFormat) -> String {
     let name = match format {
-        Format::Json => "JSON",
-        Format::Yaml => "YAML",
+        TextFormat::Json => "JSON",
+        TextFormat::Yaml => "YAML",
     };
     format!("breaks the {name} around it, or changes its meaning")
 }
 
-fn cure(format: Format) -> String {
+fn cure(format: TextFormat) -> String {
     let escape = match format {
-        Format::Json => "jq -n --arg",
-        Format::Yaml => "yq",
+        TextFormat::Json => "jq -n --arg",
+        TextFormat::Yaml => "yq",
     };
     format!(
         "give a Job or a Pod the whole as `json` in spec.runner.files, or the value as an environment variable to {escape}"
@@ -195,24 +195,24 @@ fn number(index: usize) -> String {
 }
 
 /// Returns the format of a text that is an object or a list once its tags are numbers. YAML has more than one line.
-fn format_of(text: &str, filled: &[Filled]) -> Option<Format> {
+fn format_of(text: &str, filled: &[Filled]) -> Option<TextFormat> {
     let plain = with(text, filled, None);
-    let formats = [Format::Json, Format::Yaml].into_iter();
+    let formats = [TextFormat::Json, TextFormat::Yaml].into_iter();
     let mut read = formats.filter_map(|format| Some((format, read(&plain, format)?)));
     let (format, value) = read.next()?;
     let is_whole = value.is_object() || value.is_array();
-    (is_whole && (format == Format::Json || text.trim().contains('\n'))).then_some(format)
+    (is_whole && (format == TextFormat::Json || text.trim().contains('\n'))).then_some(format)
 }
 
-fn read(text: &str, format: Format) -> Option<Value> {
+fn read(text: &str, format: TextFormat) -> Option<Value> {
     match format {
-        Format::Json => serde_json::from_str(text).ok(),
-        Format::Yaml => serde_saphyr::from_str(text).ok(),
+        TextFormat::Json => serde_json::from_str(text).ok(),
+        TextFormat::Yaml => serde_saphyr::from_str(text).ok(),
     }
 }
 
 /// Returns true if one of the values changes more of a text than its own place.
-fn breaks(text: &str, filled: &[Filled], format: Format, index: usize) -> bool {
+fn breaks(text: &str, filled: &[Filled], format: TextFormat, index: usize) -> bool {
     let Some(plain) = read(&with(text, filled, None), format) else {
         return false;
     };
@@ -231,7 +231,7 @@ fn breaks(text: &str, filled: &[Filled], format: Format, index: usize) -> bool {
 struct Place<'a> {
     number: String,
     filled: &'a Filled,
-    format: Format,
+    format: TextFormat,
 }
 
 impl Place<'_> {
@@ -267,11 +267,13 @@ impl Place<'_> {
     /// number, or as true.
     fn is_value(&self, text: &str, valued: &Value) -> bool {
         match (self.format, valued) {
-            (Format::Json, _) => serde_json::from_str::<Value>(text).is_ok_and(|it| it == *valued),
-            (Format::Yaml, Value::Array(_) | Value::Object(_)) => self.filled.is_json,
-            (Format::Yaml, Value::String(valued)) => valued == text.trim(),
-            (Format::Yaml, Value::Null) => text.trim().is_empty() || text == "null",
-            (Format::Yaml, Value::Bool(_) | Value::Number(_)) => !text.contains('#'),
+            (TextFormat::Json, _) => {
+                serde_json::from_str::<Value>(text).is_ok_and(|it| it == *valued)
+            }
+            (TextFormat::Yaml, Value::Array(_) | Value::Object(_)) => self.filled.is_json,
+            (TextFormat::Yaml, Value::String(valued)) => valued == text.trim(),
+            (TextFormat::Yaml, Value::Null) => text.trim().is_empty() || text == "null",
+            (TextFormat::Yaml, Value::Bool(_) | Value::Number(_)) => !text.contains('#'),
         }
     }
 }

@@ -8,7 +8,7 @@ use cartouche_protocol::{messages::diagnosis::Diagnosis, sinks, sources::graph, 
 
 use crate::{
     finding::{Finding, Rule},
-    inputs_from::{Read, reads},
+    inputs_from::{ReadReference, reads},
     objects::{Objects, namespace_of},
     source::{Document, Segment, SourceSpan},
 };
@@ -52,7 +52,7 @@ pub(super) fn check(objects: &Objects) -> Vec<Finding> {
 /// A Runnable of the files.
 struct Member<'a> {
     document: &'a Document,
-    reads: Vec<Read>,
+    reads: Vec<ReadReference>,
     /// The objects that its outputs go to.
     writes: BTreeMap<SourceKey, Write>,
 }

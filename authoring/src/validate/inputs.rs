@@ -18,7 +18,7 @@ use crate::{
     input_schema,
     inputs_from::{is_of_secret, place_of_input, source_of},
     schema::{
-        Member, Schema,
+        MemberSchema, Schema,
         walk::{Impossible, ImpossibleStep, walk},
     },
     source::{self, Document, Segment, SourceSpan},
@@ -195,7 +195,7 @@ fn optional<'a>(schema: Schema<'_>, steps: &'a [PathStep]) -> Option<(&'a PathSt
     for step in steps {
         match &step.to {
             To::Key(key) => {
-                let Member::Known(member) = schema.member(key) else {
+                let MemberSchema::Known(member) = schema.member(key) else {
                     return None;
                 };
                 let listed = schema.member_names().any(|name| name == key);

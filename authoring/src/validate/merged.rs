@@ -8,7 +8,7 @@ use crate::{
     finding::Finding,
     schema::{
         Schema, check,
-        mismatch::{Fault, Mismatch},
+        mismatch::{Mismatch, MismatchKind},
         partial::Partial,
     },
     source::{Content, Document, Node, Segment},
@@ -51,7 +51,8 @@ fn below(profile: &Document, at: &[Segment], schema: Option<Schema<'_>>) -> Vec<
         return Vec::new();
     };
     let found = check::check(schema, &partial(node)).into_iter();
-    let found = found.filter(|it| !matches!(it.fault, Fault::Missing { .. } | Fault::Null));
+    let found =
+        found.filter(|it| !matches!(it.fault, MismatchKind::Missing { .. } | MismatchKind::Null));
     found
         .map(|mismatch| Mismatch {
             at: [at, &mismatch.at].concat(),

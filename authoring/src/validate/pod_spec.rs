@@ -37,7 +37,7 @@ use part::Part;
 use pods::Pod;
 
 /// Something that is wrong with a pod.
-struct Fault {
+struct PodFault {
     at: Vec<Segment>,
     /// The other place that it takes to make it wrong.
     with: Option<Vec<Segment>>,
@@ -47,7 +47,7 @@ struct Fault {
     help: String,
 }
 
-impl Fault {
+impl PodFault {
     /// Creates a fault that the API server or the node refuses.
     fn refused(part: &Part<'_>, message: String, label: &str, help: String) -> Self {
         Self {
@@ -102,7 +102,7 @@ pub(super) fn in_template(objects: &Objects, document: &Document) -> Vec<Finding
     if objects.profiles.is_empty() {
         faults.extend(pods.iter().flat_map(command::misspelt_variables));
     }
-    let place = |fault: Fault| placed(document, body, fault);
+    let place = |fault: PodFault| placed(document, body, fault);
     faults.into_iter().map(place).collect()
 }
 
@@ -122,9 +122,9 @@ fn of_pods(
     template: &Document,
     pods: &[Pod<'_>],
     namespaces: &BTreeSet<&str>,
-) -> Vec<Fault> {
+) -> Vec<PodFault> {
     let brought = volumes::Brought::collect(objects, template);
-    let mut faults: Vec<Fault> = pods.iter().flat_map(of_pod).collect();
+    let mut faults: Vec<PodFault> = pods.iter().flat_map(of_pod).collect();
     faults.extend(pods.iter().flat_map(|pod| volumes::mounts(pod, &brought)));
     faults.extend(references::check(objects, pods, namespaces));
     faults
@@ -147,7 +147,7 @@ pub(super) fn in_run(
     let pods = pods::of_run(run);
     let namespaces = BTreeSet::from([runnable.namespace()]);
     let faults = of_pods(objects, document, &pods, &namespaces).into_iter();
-    let is_tagged = |fault: &Fault| {
+    let is_tagged = |fault: &PodFault| {
         let mut places = [Some(&fault.at), fault.with.as_ref()].into_iter().flatten();
         places.any(|at| from_a_tag(at))
     };
@@ -177,32 +177,32 @@ pub(super) fn in_profile(objects: &Objects, profile: &Document) -> Vec<Finding> 
         slice::from_ref(&pod),
         &namespaces,
     ));
-    let place = |fault: Fault| placed(profile, &profile.root, fault);
+    let place = |fault: PodFault| placed(profile, &profile.root, fault);
     faults.into_iter().map(place).collect()
 }
 
-fn placed(document: &Document, root: &Node, fault: Fault) -> Finding {
+fn placed(document: &Document, root: &Node, fault: PodFault) -> Finding {
     let place = shape::place(document, root, &fault.at, false);
     fault.finding(place)
 }
 
 /// Returns the faults that need nothing but the pod.
-fn of_pod(pod: &Pod<'_>) -> Vec<Fault> {
-    const OF_PODS: [fn(&Pod<'_>) -> Vec<Fault>; 5] = [
+fn of_pod(pod: &Pod<'_>) -> Vec<PodFault> {
+    const OF_PODS: [fn(&Pod<'_>) -> Vec<PodFault>; 5] = [
         names::check,
         volumes::check,
         security::check,
         choices::of_pod,
         mode::check,
     ];
-    const OF_CONTAINERS: [fn(&Part<'_>) -> Vec<Fault>; 5] = [
+    const OF_CONTAINERS: [fn(&Part<'_>) -> Vec<PodFault>; 5] = [
         env::check,
         image::check,
         message::check,
         resources::check,
         choices::of_container,
     ];
-    let mut faults: Vec<Fault> = OF_PODS.iter().flat_map(|rule| rule(pod)).collect();
+    let mut faults: Vec<PodFault> = OF_PODS.iter().flat_map(|rule| rule(pod)).collect();
     for container in &pod.containers {
         faults.extend(command::check(container));
         faults.extend(OF_CONTAINERS.iter().flat_map(|rule| rule(container)));

@@ -13,7 +13,7 @@ use crate::{
         catalog::Catalog,
         check,
         kind_schema::{KindName, KindSchema},
-        mismatch::{Fault, Mismatch},
+        mismatch::{Mismatch, MismatchKind},
         partial::Partial,
     },
     source::{Content, Document, Node, SourceSpan},
@@ -103,7 +103,8 @@ pub(super) fn unknown(
 /// Returns the finding about a mismatch. If a tag yields the wrong type because its input is declared so, it says that.
 fn by_declaration(document: &Document, body: &Node, mismatch: &Mismatch) -> Finding {
     let finding = shape::finding(document, body, mismatch);
-    let (Fault::Type { wanted, is }, (node, _, _)) = (&mismatch.fault, body.follow(&mismatch.at))
+    let (MismatchKind::Type { wanted, is }, (node, _, _)) =
+        (&mismatch.fault, body.follow(&mismatch.at))
     else {
         return finding;
     };

@@ -9,7 +9,7 @@ use crate::{
     schema::{
         check,
         kind_schema::KindSchema,
-        mismatch::{Fault, Mismatch},
+        mismatch::{Mismatch, MismatchKind},
         partial::Partial,
     },
     source::{Content, Document, Node, Segment, SourceSpan, values},
@@ -43,17 +43,22 @@ fn other_version(document: &Document) -> Option<Finding> {
 /// Returns the finding about a mismatch in a part of a document.
 pub(super) fn finding(document: &Document, root: &Node, mismatch: &Mismatch) -> Finding {
     let rule = match mismatch.fault {
-        Fault::Unknown { .. } | Fault::Missing { .. } | Fault::Null => Rule::Field,
-        Fault::Type { .. } | Fault::Refused { .. } => Rule::FieldType,
+        MismatchKind::Unknown { .. } | MismatchKind::Missing { .. } | MismatchKind::Null => {
+            Rule::Field
+        }
+        MismatchKind::Type { .. } | MismatchKind::Refused { .. } => Rule::FieldType,
     };
     let label = match &mismatch.fault {
-        Fault::Unknown { .. } => "there is no such field".to_owned(),
-        Fault::Missing { key } => format!("'{key}' is missing here"),
-        Fault::Null => "a value is missing here".to_owned(),
-        Fault::Type { wanted, .. } => format!("this has to be {wanted}"),
-        Fault::Refused { .. } => "this is not allowed".to_owned(),
+        MismatchKind::Unknown { .. } => "there is no such field".to_owned(),
+        MismatchKind::Missing { key } => format!("'{key}' is missing here"),
+        MismatchKind::Null => "a value is missing here".to_owned(),
+        MismatchKind::Type { wanted, .. } => format!("this has to be {wanted}"),
+        MismatchKind::Refused { .. } => "this is not allowed".to_owned(),
     };
-    let on_key = matches!(mismatch.fault, Fault::Unknown { .. } | Fault::Null);
+    let on_key = matches!(
+        mismatch.fault,
+        MismatchKind::Unknown { .. } | MismatchKind::Null
+    );
     Finding::error(rule, mismatch.message())
         .at(place(document, root, &mismatch.at, on_key))
         .label(label)
@@ -69,7 +74,7 @@ pub(super) fn finding(document: &Document, root: &Node, mismatch: &Mismatch) -> 
 
 /// Returns the cure of a field of a template that stands in its run, one level too deep.
 fn beside_template(document: &Document, root: &Node, mismatch: &Mismatch) -> Option<String> {
-    let Fault::Unknown { key } = &mismatch.fault else {
+    let MismatchKind::Unknown { key } = &mismatch.fault else {
         return None;
     };
     let is_in_run = !std::ptr::eq(root, &raw const document.root) && mismatch.at.len() == 1;
@@ -83,7 +88,8 @@ pub(super) fn suggest_quotes(
     root: &Node,
     mismatch: &Mismatch,
 ) -> Option<String> {
-    let is_text = matches!(&mismatch.fault, Fault::Type { wanted, .. } if wanted == "a string");
+    let is_text =
+        matches!(&mismatch.fault, MismatchKind::Type { wanted, .. } if wanted == "a string");
     let (node, _, taken) = root.follow(&mismatch.at);
     let Content::Scalar(Value::Number(_) | Value::Bool(_)) = &node.content else {
         return None;
@@ -98,7 +104,8 @@ pub(super) fn suggest_quotes(
 /// Returns the cure of a text of several lines in the place of a list: `- ` before each element is meant, or one text
 /// as the only element.
 fn one_block(document: &Document, root: &Node, mismatch: &Mismatch) -> Option<String> {
-    let is_list = matches!(&mismatch.fault, Fault::Type { wanted, .. } if wanted == "an array");
+    let is_list =
+        matches!(&mismatch.fault, MismatchKind::Type { wanted, .. } if wanted == "an array");
     let (node, _, taken) = root.follow(&mismatch.at);
     let text = node.text()?;
     let place = document.place(&node.span);
@@ -145,7 +152,7 @@ const WRITTEN: [(&str, &str, &str); 6] = [
 
 /// Returns the cure of a single value in the place of a field of Cartouche that has others below it.
 fn written_flat(document: &Document, root: &Node, mismatch: &Mismatch) -> Option<String> {
-    let Fault::Type { wanted, .. } = &mismatch.fault else {
+    let MismatchKind::Type { wanted, .. } = &mismatch.fault else {
         return None;
     };
     let Some(Segment::Key(key)) = mismatch.at.last() else {
@@ -165,18 +172,18 @@ fn written_flat(document: &Document, root: &Node, mismatch: &Mismatch) -> Option
 }
 
 /// Returns the cure if nothing better is known.
-fn default_help(fault: &Fault) -> Option<String> {
+fn default_help(fault: &MismatchKind) -> Option<String> {
     match fault {
-        Fault::Missing { key } => Some(format!("add the field '{key}'")),
-        Fault::Null => Some("give it a value".to_owned()),
-        Fault::Type { wanted, is } if wanted == "an object" && is == "an array" => {
+        MismatchKind::Missing { key } => Some(format!("add the field '{key}'")),
+        MismatchKind::Null => Some("give it a value".to_owned()),
+        MismatchKind::Type { wanted, is } if wanted == "an object" && is == "an array" => {
             Some("remove the dashes: write what is below as NAME: VALUE".to_owned())
         }
-        Fault::Type { wanted, .. } if wanted == "an object" => {
+        MismatchKind::Type { wanted, .. } if wanted == "an object" => {
             Some("write its fields below it, indented".to_owned())
         }
-        Fault::Type { wanted, .. } => Some(format!("give it {wanted}")),
-        Fault::Unknown { .. } | Fault::Refused { .. } => None,
+        MismatchKind::Type { wanted, .. } => Some(format!("give it {wanted}")),
+        MismatchKind::Unknown { .. } | MismatchKind::Refused { .. } => None,
     }
 }
 

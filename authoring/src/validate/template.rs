@@ -14,17 +14,21 @@ use crate::{
 
 /// The findings of a check of one template.
 #[derive(Default)]
-pub(super) struct Checked {
+pub(super) struct CheckedTemplate {
     pub(super) findings: Vec<Finding>,
     /// The kind of its runs, if nothing is known of its fields.
     pub(super) unknown_kind: Option<KindName>,
 }
 
-pub(super) fn check(objects: &Objects, document: &Document, knowledge: &Knowledge) -> Checked {
+pub(super) fn check(
+    objects: &Objects,
+    document: &Document,
+    knowledge: &Knowledge,
+) -> CheckedTemplate {
     let shape = shape::check(document, &knowledge.template);
     let mut findings = policy::added_to(shape, policy::check(document, true));
     let Some(draft) = template_file::draft(document) else {
-        return Checked {
+        return CheckedTemplate {
             findings,
             unknown_kind: None,
         };
@@ -77,7 +81,7 @@ pub(super) fn check(objects: &Objects, document: &Document, knowledge: &Knowledg
     findings.extend(warned);
     findings.retain(|finding| !known.are_within(finding));
     findings.extend(unclosed);
-    Checked {
+    CheckedTemplate {
         findings,
         unknown_kind: kind.unknown,
     }

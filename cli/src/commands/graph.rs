@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, anyhow};
 use cartouche_authoring::{
-    graph::{self, Graph, Id, Known},
+    graph::{self, Graph, Id, NodeKnowledge},
     objects::{DEFAULT_NAMESPACE, Objects},
 };
 use cartouche_crds::Runnable;
@@ -101,7 +101,7 @@ pub(crate) async fn execute(args: &GraphArgs, cluster: &Cluster) -> anyhow::Resu
 async fn look_up(
     runnables: &mut Vec<Runnable>,
     cluster: &Cluster,
-) -> anyhow::Result<BTreeMap<Id, Known>> {
+) -> anyhow::Result<BTreeMap<Id, NodeKnowledge>> {
     let mut told = BTreeMap::new();
     let (mut next, mut looked_up) = (0, 0);
     let mut met: BTreeSet<Id> = runnables.iter().map(Id::from_runnable).collect();
@@ -113,14 +113,14 @@ async fn look_up(
                 continue;
             }
             if looked_up == MOST_LOOKED_UP {
-                told.insert(id, Known::NotLookedAt);
+                told.insert(id, NodeKnowledge::NotLookedAt);
                 continue;
             }
             looked_up += 1;
             match cluster.visible_runnable(&id.namespace, &id.name).await? {
                 Some(Some(found)) => runnables.push(found),
-                Some(None) => drop(told.insert(id, Known::Absent)),
-                None => drop(told.insert(id, Known::NotVisible)),
+                Some(None) => drop(told.insert(id, NodeKnowledge::Absent)),
+                None => drop(told.insert(id, NodeKnowledge::NotVisible)),
             }
         }
     }
@@ -131,7 +131,7 @@ fn written(
     args: &GraphArgs,
     namespace: &str,
     runnables: &[Runnable],
-    told: &BTreeMap<Id, Known>,
+    told: &BTreeMap<Id, NodeKnowledge>,
 ) -> anyhow::Result<Outcome> {
     let mut graph = Graph::new(runnables, told);
     if let Some(name) = &args.name {

@@ -10,7 +10,7 @@ use anyhow::bail;
 use cartouche_authoring::{
     objects::Objects,
     permissions::{
-        self, Account, Rule, manifest,
+        self, Account, RoleRule, manifest,
         resource::{Resource, group_of, without_cluster},
         role_name,
     },
@@ -161,7 +161,7 @@ struct Part {
     /// True if the account may be missing, so that it is printed as well.
     needs_account: bool,
     asked: Asked,
-    rules: Vec<Rule>,
+    rules: Vec<RoleRule>,
 }
 
 /// Account that the API server makes in each namespace.

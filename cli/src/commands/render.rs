@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use anyhow::bail;
 use cartouche_authoring::{
     finding::{Finding, Rule, Severity, report},
-    inputs_from::{self, Absent, Given},
+    inputs_from::{self, AbsentInput, Given},
     objects::{self, DEFAULT_NAMESPACE, Objects, Selected},
     render::{
-        PLACEHOLDER_UID, Run, Subject,
+        DraftRun, PLACEHOLDER_UID, RenderSubject,
         explain::{self, Files, Origin},
         placeholders, prepare,
         profiles::With,
@@ -106,7 +106,7 @@ pub(crate) enum RunFormat {
 
 /// Run, with its title and notes.
 struct RenderedRun {
-    run: Run,
+    run: DraftRun,
     /// Hash of the inputs; `None` if it is unknown, as a note says.
     hash: Option<String>,
     title: String,
@@ -240,7 +240,7 @@ fn render(
         // Errors in the profile are reported with the profile.
         Some(known) => Some(With::from_profile(known, None).map_err(|_| Vec::new())?),
     };
-    let subject = Subject {
+    let subject = RenderSubject {
         with,
         template: &template,
         template_name: document.name(),
@@ -264,7 +264,7 @@ fn render(
         sourced: &given.written,
     };
     let mut notes = notes(&subject, &value, document);
-    notes.extend(given.absent.iter().map(Absent::left_out));
+    notes.extend(given.absent.iter().map(AbsentInput::left_out));
     let selects_without_uid =
         selected.is_some_and(inputs_from::object::lacks_uid) && run.rendered.is_keyed();
     if given.lacks_uid && run.rendered.has_secrets() || selects_without_uid {
@@ -325,7 +325,7 @@ fn compiled(document: &Document) -> Result<Template, Vec<Finding>> {
     }
 }
 
-fn notes(subject: &Subject<'_>, runnable: &Value, template: &Document) -> Vec<String> {
+fn notes(subject: &RenderSubject<'_>, runnable: &Value, template: &Document) -> Vec<String> {
     let mut notes = Vec::new();
     let spec = template.value.get("spec").cloned();
     let spec = spec.and_then(|spec| serde_json::from_value(spec).ok());

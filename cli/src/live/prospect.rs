@@ -11,7 +11,7 @@ use std::{
     fmt,
 };
 
-use cartouche_authoring::render::Run;
+use cartouche_authoring::render::DraftRun;
 use cartouche_crds::{ClusterRunTemplate, ProfileVersion, Runnable};
 use cartouche_protocol::{ledger::Due, messages::reconcile_error::ReconcileError};
 use serde_json::Value;
@@ -29,7 +29,7 @@ pub(crate) struct Prospect {
     pub(crate) runnable: Runnable,
     /// Number of the run.
     pub(crate) sequence: i64,
-    pub(crate) run: Run,
+    pub(crate) run: DraftRun,
     /// Profile that the run is made with, in its present version.
     pub(crate) profile: Option<ProfileVersion>,
     /// Reason why the profile is unknown, if it is; the run is then rendered without one.
@@ -93,7 +93,7 @@ impl Prospect {
 
     /// Returns how the run is made, for comparing it with another one.
     pub(crate) fn making(&self) -> run_diff::Making<'_> {
-        let Run {
+        let DraftRun {
             rendering,
             filled,
             rendered,

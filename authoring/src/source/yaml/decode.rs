@@ -15,7 +15,7 @@ use super::{
         number,
         refusal::{MAX_DEPTH, Refusal},
     },
-    parser::{Form, Part, PartId, Scalar, Tree},
+    parser::{Form, PartId, Scalar, Tree, YamlPart},
 };
 use scalar::{Resolved, resolve};
 
@@ -52,7 +52,7 @@ struct Decoder<'a> {
 }
 
 impl<'a> Decoder<'a> {
-    fn part(&self, id: PartId) -> Result<&'a Part, Refusal> {
+    fn part(&self, id: PartId) -> Result<&'a YamlPart, Refusal> {
         let part = self.tree.part(id);
         part.ok_or_else(|| Refusal::new("a part of the document is missing", 0..0))
     }
@@ -128,7 +128,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    fn scalar(&mut self, part: &Part, scalar: &Scalar) -> Result<Node, Refusal> {
+    fn scalar(&mut self, part: &YamlPart, scalar: &Scalar) -> Result<Node, Refusal> {
         self.count_text(&scalar.text, &part.span)?;
         let refuse = |message: String| Refusal::new(message, part.span.clone());
         let value = match resolve(scalar).map_err(refuse)? {

@@ -17,14 +17,14 @@ pub(super) type PartId = usize;
 /// The parts of a document.
 #[derive(Debug)]
 pub(super) struct Tree {
-    parts: Vec<Part>,
+    parts: Vec<YamlPart>,
     pub(super) root: PartId,
 }
 
 /// A part of a document, and where it stands. Collections stand where they begin: those without brackets take no room
 /// there.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct YamlPart {
     pub(super) span: Range<usize>,
     pub(super) form: Form,
 }
@@ -52,7 +52,7 @@ impl Scalar {
 }
 
 impl Tree {
-    pub(super) fn part(&self, id: PartId) -> Option<&Part> {
+    pub(super) fn part(&self, id: PartId) -> Option<&YamlPart> {
         self.parts.get(id)
     }
 }
@@ -70,7 +70,7 @@ pub(super) fn read(text: &str, start: usize) -> Result<Option<Tree>, Refusal> {
 
 /// Kind of place that a value stands at.
 #[derive(Clone, Copy)]
-enum Place {
+enum ValuePlace {
     /// Within brackets.
     Flow,
     Block,
@@ -80,7 +80,7 @@ enum Place {
 
 struct Parser<'a> {
     scanner: Scanner<'a>,
-    parts: Vec<Part>,
+    parts: Vec<YamlPart>,
     anchors: HashMap<String, PartId>,
     depth: usize,
 }
@@ -103,10 +103,10 @@ impl Parser<'_> {
                     Word::DocumentStart | Word::DocumentEnd | Word::StreamEnd => {
                         self.empty(between(start.start, start.end))
                     }
-                    _ => self.node(Place::Block)?,
+                    _ => self.node(ValuePlace::Block)?,
                 }
             }
-            _ => self.node(Place::Block)?,
+            _ => self.node(ValuePlace::Block)?,
         };
         self.document_end()?;
         let parts = std::mem::take(&mut self.parts);
@@ -135,7 +135,7 @@ impl Parser<'_> {
     }
 
     fn add(&mut self, span: Range<usize>, form: Form) -> PartId {
-        self.parts.push(Part { span, form });
+        self.parts.push(YamlPart { span, form });
         self.parts.len() - 1
     }
 
@@ -149,7 +149,7 @@ impl Parser<'_> {
         self.add(span, Form::Scalar(scalar))
     }
 
-    fn node(&mut self, place: Place) -> Result<PartId, Refusal> {
+    fn node(&mut self, place: ValuePlace) -> Result<PartId, Refusal> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             let next = self.scanner.peek()?;
@@ -210,20 +210,20 @@ impl Parser<'_> {
         }
     }
 
-    fn content(&mut self, place: Place, properties: Properties) -> Result<PartId, Refusal> {
+    fn content(&mut self, place: ValuePlace, properties: Properties) -> Result<PartId, Refusal> {
         let next = self.scanner.peek()?;
         let span = between(next.start, next.end);
         let id = match (&next.word, place) {
             (Word::Scalar { .. }, _) => return self.scalar(properties),
-            (Word::BlockEntry, Place::Entry) => {
+            (Word::BlockEntry, ValuePlace::Entry) => {
                 self.add(span.start..span.start, Form::Sequence(Vec::new()))
             }
             (Word::FlowSequenceStart, _)
-            | (Word::BlockSequenceStart, Place::Block | Place::Entry) => {
+            | (Word::BlockSequenceStart, ValuePlace::Block | ValuePlace::Entry) => {
                 self.add(span, Form::Sequence(Vec::new()))
             }
             (Word::FlowMappingStart, _)
-            | (Word::BlockMappingStart, Place::Block | Place::Entry) => {
+            | (Word::BlockMappingStart, ValuePlace::Block | ValuePlace::Entry) => {
                 self.add(span, Form::Mapping(Vec::new()))
             }
             _ if properties.anchor.is_some() || properties.tag.is_some() => {

@@ -2,22 +2,22 @@
 
 use cartouche_language::suggestion;
 
-use super::{Fault, Part, Pod};
+use super::{Part, Pod, PodFault};
 
 /// A field and its allowed values.
-type Choice = (&'static [&'static str], &'static [&'static str]);
+type AllowedValues = (&'static [&'static str], &'static [&'static str]);
 
 /// Prefix of a medium with one size of pages.
 const HUGE_PAGES: &str = "HugePages-";
 const PROTOCOLS: &[&str] = &["TCP", "UDP", "SCTP"];
-const OF_CONTAINER: [Choice; 2] = [
+const OF_CONTAINER: [AllowedValues; 2] = [
     (&["imagePullPolicy"], &["Always", "IfNotPresent", "Never"]),
     (
         &["terminationMessagePolicy"],
         &["File", "FallbackToLogsOnError"],
     ),
 ];
-const OF_POD: [Choice; 3] = [
+const OF_POD: [AllowedValues; 3] = [
     (
         &["dnsPolicy"],
         &["ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"],
@@ -26,7 +26,7 @@ const OF_POD: [Choice; 3] = [
     (&["os", "name"], &["linux", "windows"]),
 ];
 /// The same of the elements of lists.
-const OF_ELEMENTS: [(&str, Choice); 4] = [
+const OF_ELEMENTS: [(&str, AllowedValues); 4] = [
     (
         "tolerations",
         (&["operator"], &["Exists", "Equal", "Lt", "Gt"]),
@@ -48,14 +48,14 @@ const OF_ELEMENTS: [(&str, Choice); 4] = [
     ),
 ];
 
-pub(super) fn of_pod(pod: &Pod<'_>) -> Vec<Fault> {
+pub(super) fn of_pod(pod: &Pod<'_>) -> Vec<PodFault> {
     let Some(spec) = &pod.spec else {
         return Vec::new();
     };
     let own = OF_POD
         .iter()
         .filter_map(|choice| refused(spec, "", *choice));
-    let mut faults: Vec<Fault> = own.collect();
+    let mut faults: Vec<PodFault> = own.collect();
     for (list, choice) in OF_ELEMENTS {
         let elements = spec.items(list);
         faults.extend(
@@ -68,7 +68,7 @@ pub(super) fn of_pod(pod: &Pod<'_>) -> Vec<Fault> {
     faults
 }
 
-pub(super) fn of_container(container: &Part<'_>) -> Vec<Fault> {
+pub(super) fn of_container(container: &Part<'_>) -> Vec<PodFault> {
     let own = OF_CONTAINER
         .iter()
         .filter_map(|choice| refused(container, "", *choice));
@@ -80,7 +80,7 @@ pub(super) fn of_container(container: &Part<'_>) -> Vec<Fault> {
 }
 
 /// Finds a word that is not allowed in a part.
-fn refused(part: &Part<'_>, of: &str, (path, allowed): Choice) -> Option<Fault> {
+fn refused(part: &Part<'_>, of: &str, (path, allowed): AllowedValues) -> Option<PodFault> {
     let field = part.follow(path)?;
     let text = field
         .text()
@@ -91,17 +91,17 @@ fn refused(part: &Part<'_>, of: &str, (path, allowed): Choice) -> Option<Fault> 
         || format!("write one of {}", allowed.join(", ")),
         |meant| format!("did you mean '{meant}'?"),
     );
-    Some(Fault::refused(&field, message, "no pod has this", help))
+    Some(PodFault::refused(&field, message, "no pod has this", help))
 }
 
 /// Finds a toleration of any value that names a value.
-fn with_value(toleration: &Part<'_>) -> Option<Fault> {
+fn with_value(toleration: &Part<'_>) -> Option<PodFault> {
     let value = toleration
         .get("value")
         .filter(|it| !it.value.is_null() && it.value.as_str() != Some(""))?;
     (toleration.text_of("operator") == Some("Exists")).then(|| {
         let message = "a toleration with the operator Exists has no value".to_owned();
         let help = "remove value, or write operator: Equal".to_owned();
-        Fault::refused(&value, message, "the API server refuses this", help)
+        PodFault::refused(&value, message, "the API server refuses this", help)
     })
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use cartouche_language::suggestion;
 use serde_json::json;
 
-use super::{Fault, Part, Pod};
+use super::{Part, Pod, PodFault};
 
 pub(in crate::validate) const SHELLS: [&str; 6] = ["sh", "bash", "ash", "dash", "zsh", "ksh"];
 /// Programs that neither read such words themselves nor give them to a shell.
@@ -19,7 +19,7 @@ const OF_A_SHELL: [char; 7] = ['|', '&', ';', '<', '>', '$', '*'];
 /// Options of shells with a word behind them.
 const WITH_A_WORD: [&str; 6] = ["-o", "+o", "-O", "+O", "--rcfile", "--init-file"];
 
-pub(super) fn check(container: &Part<'_>) -> Option<Fault> {
+pub(super) fn check(container: &Part<'_>) -> Option<PodFault> {
     let (command, args) = (container.items("command"), container.items("args"));
     let (program, given) = command.split_first()?;
     let name = program.value.as_str()?;
@@ -42,7 +42,12 @@ pub(super) fn check(container: &Part<'_>) -> Option<Fault> {
     let message = format!("{base} gets '{text}' as an argument: no shell reads it");
     let help =
         "run it in a shell: command: [sh, -c, \"...\"], with all of it in one string".to_owned();
-    Some(Fault::surprise(word, message, "this is only a text", help))
+    Some(PodFault::surprise(
+        word,
+        message,
+        "this is only a text",
+        help,
+    ))
 }
 
 /// Returns the name of a program without the folders before it.
@@ -51,7 +56,7 @@ pub(in crate::validate) fn base(program: &str) -> &str {
 }
 
 /// Finds the whole command in one text.
-fn several_words(container: &Part<'_>, program: &Part<'_>, name: &str) -> Option<Fault> {
+fn several_words(container: &Part<'_>, program: &Part<'_>, name: &str) -> Option<PodFault> {
     program.text()?;
     let words: Vec<&str> = name.split_whitespace().collect();
     let (first, second) = (words.first()?, words.get(1)?);
@@ -74,7 +79,7 @@ fn several_words(container: &Part<'_>, program: &Part<'_>, name: &str) -> Option
     } else {
         format!("write each word by itself: command: {}", listed(&words))
     };
-    Some(Fault::surprise(
+    Some(PodFault::surprise(
         program,
         message,
         "one text is one word",
@@ -105,7 +110,7 @@ fn without_quotes(script: &str) -> &str {
 }
 
 /// Finds a word that a shell reads otherwise than it is meant.
-fn of_a_shell(shell: &str, given: &[&Part<'_>]) -> Option<Fault> {
+fn of_a_shell(shell: &str, given: &[&Part<'_>]) -> Option<PodFault> {
     let texts: Option<Vec<&str>> = given.iter().map(|word| word.text()).collect();
     let texts = texts?;
     let (mut at, mut is_command) = (0, false);
@@ -121,7 +126,7 @@ fn of_a_shell(shell: &str, given: &[&Part<'_>]) -> Option<Fault> {
         let help = format!("write -c before it: {list}");
         let is_script = words.is_empty() && script.contains(char::is_whitespace) && !is_path;
         return is_script
-            .then(|| Fault::surprise(given[at], message, "this is not a script file", help));
+            .then(|| PodFault::surprise(given[at], message, "this is not a script file", help));
     }
     let reads_words = script.contains(['$', '\n'])
         || [". ", "source "]
@@ -144,7 +149,7 @@ fn of_a_shell(shell: &str, given: &[&Part<'_>]) -> Option<Fault> {
         in_short(script)
     );
     let help = format!("write all of it in one text: {}", json!(in_short(&joined)));
-    Some(Fault::surprise(
+    Some(PodFault::surprise(
         given[at + 1],
         message,
         "this is not run",
@@ -165,12 +170,12 @@ fn is_variable(name: &str) -> bool {
 }
 
 /// Finds `$(NAME)` if env has a variable with a similar name, in containers that get variables from nothing else.
-pub(super) fn misspelt_variables(pod: &Pod<'_>) -> Vec<Fault> {
+pub(super) fn misspelt_variables(pod: &Pod<'_>) -> Vec<PodFault> {
     let containers = pod.containers.iter().filter(|_| pod.spec.is_some());
     containers.flat_map(in_container).collect()
 }
 
-fn in_container(container: &Part<'_>) -> Vec<Fault> {
+fn in_container(container: &Part<'_>) -> Vec<PodFault> {
     let env = container.items("env");
     let known: Option<BTreeSet<&str>> = env.iter().map(Part::name).collect();
     let Some(known) = known.filter(|_| container.get("envFrom").is_none()) else {
@@ -197,7 +202,7 @@ fn in_container(container: &Part<'_>) -> Vec<Fault> {
             );
             let help = format!("did you mean $({meant})?");
             let label = "nothing fills this in";
-            faults.push(Fault::surprise(&word, message, label, help));
+            faults.push(PodFault::surprise(&word, message, label, help));
         }
     }
     faults

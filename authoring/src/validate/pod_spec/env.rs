@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Fault, Part};
+use super::{Part, PodFault};
 
 /// The sources of a variable.
 const SOURCES: [&str; 4] = [
@@ -14,7 +14,7 @@ const SOURCES: [&str; 4] = [
     "resourceFieldRef",
 ];
 
-pub(super) fn check(container: &Part<'_>) -> Vec<Fault> {
+pub(super) fn check(container: &Part<'_>) -> Vec<PodFault> {
     let mut faults = Vec::new();
     let mut seen: BTreeMap<&str, &Part<'_>> = BTreeMap::new();
     let env = container.items("env");
@@ -32,7 +32,7 @@ pub(super) fn check(container: &Part<'_>) -> Vec<Fault> {
             );
             let help = "remove one of the two".to_owned();
             let place = variable.or_self("name");
-            faults.push(Fault::surprise(
+            faults.push(PodFault::surprise(
                 &place,
                 message,
                 "it is there already",
@@ -52,12 +52,12 @@ fn reads(variable: &Part<'_>, name: &str) -> bool {
 }
 
 /// Finds the name and the value in one text.
-fn with_value(variable: &Part<'_>, name: &str) -> Option<Fault> {
+fn with_value(variable: &Part<'_>, name: &str) -> Option<PodFault> {
     let (before, after) = name.split_once('=')?;
     let message = format!("the name of a variable cannot be '{name}': it has =");
     let help = format!("write {{name: {before}, value: \"{after}\"}}");
     let place = variable.or_self("name");
-    Some(Fault::refused(
+    Some(PodFault::refused(
         &place,
         message,
         "the API server refuses this",
@@ -65,7 +65,7 @@ fn with_value(variable: &Part<'_>, name: &str) -> Option<Fault> {
     ))
 }
 
-fn sources(variable: &Part<'_>, name: &str) -> Option<Fault> {
+fn sources(variable: &Part<'_>, name: &str) -> Option<PodFault> {
     let from = variable
         .get("valueFrom")
         .filter(|from| from.value.is_object())?;
@@ -75,7 +75,7 @@ fn sources(variable: &Part<'_>, name: &str) -> Option<Fault> {
     if value.is_some() {
         let message = format!("the variable {name} has both value and valueFrom");
         let help = "keep one of them".to_owned();
-        return Some(Fault::refused(
+        return Some(PodFault::refused(
             &from,
             message,
             "the API server refuses both",
@@ -101,7 +101,7 @@ fn sources(variable: &Part<'_>, name: &str) -> Option<Fault> {
         _ => ("has several sources", "keep one member of valueFrom"),
     };
     let message = format!("the variable {name} {what}");
-    Some(Fault::refused(
+    Some(PodFault::refused(
         &from,
         message,
         "this has to be one source",

@@ -1,8 +1,8 @@
 //! Names of images that no registry can have.
 
-use super::{Fault, Part};
+use super::{Part, PodFault};
 
-pub(super) fn check(container: &Part<'_>) -> Vec<Fault> {
+pub(super) fn check(container: &Part<'_>) -> Vec<PodFault> {
     let Some((image, text)) = container
         .get("image")
         .and_then(|it| Some((it.clone(), it.text()?)))
@@ -13,7 +13,7 @@ pub(super) fn check(container: &Part<'_>) -> Vec<Fault> {
         return Vec::new();
     };
     let message = format!("'{text}' is not a valid image: {why}");
-    vec![Fault::refused(
+    vec![PodFault::refused(
         &image,
         message,
         "nothing can be pulled",

@@ -1,11 +1,11 @@
 //! The path to which a container writes its termination message, and the path at which it is read.
 
-use super::{Fault, Part};
+use super::{Part, PodFault};
 
 /// The default path.
 const DEFAULT: &str = "/dev/termination-log";
 
-pub(super) fn check(container: &Part<'_>) -> Vec<Fault> {
+pub(super) fn check(container: &Part<'_>) -> Vec<PodFault> {
     let Some(path) = container.get("terminationMessagePath") else {
         return Vec::new();
     };
@@ -34,7 +34,7 @@ pub(super) fn check(container: &Part<'_>) -> Vec<Fault> {
         container.container()
     );
     let help = "remove terminationMessagePath, or write to that file".to_owned();
-    vec![Fault::surprise(
+    vec![PodFault::surprise(
         &path,
         message,
         "the message is read here",

@@ -1,13 +1,13 @@
 //! The rights of files of volumes, which are octal numbers.
 
-use super::{Fault, Part, Pod};
+use super::{Part, Pod, PodFault};
 
 /// The greatest: 0777.
 const MOST: u64 = 0o777;
 /// The sources of volumes that make files.
 const OF_FILES: [&str; 4] = ["configMap", "downwardAPI", "projected", "secret"];
 
-pub(super) fn check(pod: &Pod<'_>) -> Vec<Fault> {
+pub(super) fn check(pod: &Pod<'_>) -> Vec<PodFault> {
     let sources = pod.volumes.iter();
     let mut sources: Vec<Part<'_>> = sources.flat_map(of_files).collect();
     let projected = pod.volumes.iter().filter_map(|it| it.get("projected"));
@@ -31,7 +31,7 @@ fn of_files<'a>(of: &Part<'a>) -> Vec<Part<'a>> {
         .collect()
 }
 
-fn too_great(mode: &Part<'_>) -> Option<Fault> {
+fn too_great(mode: &Part<'_>) -> Option<PodFault> {
     let number = mode.value.as_u64().filter(|number| *number > MOST)?;
     let meant = u64::from_str_radix(&number.to_string(), 8);
     let help = match meant.ok().filter(|meant| *meant <= MOST) {
@@ -43,7 +43,7 @@ fn too_great(mode: &Part<'_>) -> Option<Fault> {
     let message = format!(
         "{number} is read as a decimal number, and a file mode is at most {MOST} (octal 0777)"
     );
-    Some(Fault::refused(
+    Some(PodFault::refused(
         mode,
         message,
         "this is not a file mode",

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use cartouche_crds::is_dns_label;
 use cartouche_engines::EACH_CONTAINER;
 
-use super::{Fault, Part, Pod};
+use super::{Part, Pod, PodFault};
 use crate::source::Segment;
 
-pub(super) fn check(pod: &Pod<'_>) -> Vec<Fault> {
+pub(super) fn check(pod: &Pod<'_>) -> Vec<PodFault> {
     let mut faults = Vec::new();
     let mut seen = BTreeMap::new();
     let help = match pod.spec {
@@ -32,7 +32,7 @@ pub(super) fn check(pod: &Pod<'_>) -> Vec<Fault> {
             let message = format!("the pod has two containers '{name}'");
             let place = container.or_self("name");
             let help = help.to_owned();
-            let fault = Fault::refused(&place, message, "it is there already", help);
+            let fault = PodFault::refused(&place, message, "it is there already", help);
             faults.push(fault.with(&first.or_self("name")));
         }
     }
@@ -43,7 +43,7 @@ pub(super) fn check(pod: &Pod<'_>) -> Vec<Fault> {
     faults
 }
 
-fn not_allowed(part: &Part<'_>, what: &str, name: &str) -> Option<Fault> {
+fn not_allowed(part: &Part<'_>, what: &str, name: &str) -> Option<PodFault> {
     if is_dns_label(name) {
         return None;
     }
@@ -56,5 +56,5 @@ fn not_allowed(part: &Part<'_>, what: &str, name: &str) -> Option<Fault> {
         allowed.to_owned()
     };
     let place = part.or_self("name");
-    Some(Fault::refused(&place, message, "no pod has this", help))
+    Some(PodFault::refused(&place, message, "no pod has this", help))
 }

@@ -12,7 +12,7 @@ use cartouche_engines::OBJECTS_OF_VOLUMES;
 use cartouche_language::suggestion;
 use serde_json::Value;
 
-use super::{Fault, Part, Pod};
+use super::{Part, Pod, PodFault};
 use crate::{objects::Objects, source::Document};
 
 const CONFIG_MAP: &str = "ConfigMap";
@@ -58,7 +58,7 @@ pub(super) fn check(
     objects: &Objects,
     pods: &[Pod<'_>],
     namespaces: &BTreeSet<&str>,
-) -> Vec<Fault> {
+) -> Vec<PodFault> {
     let mut by_name: BTreeMap<(&str, &str), Vec<&Document>> = BTreeMap::new();
     for object in objects.others.iter().filter(|it| it.api_version() == "v1") {
         let of_name = by_name.entry((object.kind(), object.name())).or_default();
@@ -124,7 +124,7 @@ fn of_volume<'a>(volume: &Part<'a>) -> Vec<Reference<'a>> {
 
 impl<'a> Files<'a> {
     /// Returns the faults of a name or of keys that are close to those of the files, beside all names of the pod.
-    fn misspelt(&self, reference: &Reference<'_>, all: &[Reference<'_>]) -> Vec<Fault> {
+    fn misspelt(&self, reference: &Reference<'_>, all: &[Reference<'_>]) -> Vec<PodFault> {
         let Some(name) = reference.name.text() else {
             return Vec::new();
         };
@@ -148,7 +148,7 @@ impl<'a> Files<'a> {
         reference: &Reference<'_>,
         name: &str,
         all: &[Reference<'_>],
-    ) -> Option<Fault> {
+    ) -> Option<PodFault> {
         if EVERYWHERE.contains(&name) || self.texts().contains(name) {
             return None;
         }
@@ -168,7 +168,7 @@ impl<'a> Files<'a> {
         );
         let help = format!("did you mean '{meant}'?");
         let label = "not among these files";
-        Some(Fault::surprise(&reference.name, message, label, help))
+        Some(PodFault::surprise(&reference.name, message, label, help))
     }
 
     fn is_here(&self, object: &Document) -> bool {
@@ -203,7 +203,7 @@ fn collect<'a>(value: &'a Value, texts: &mut BTreeSet<&'a str>) {
     }
 }
 
-fn misspelt_keys(reference: &Reference<'_>, named: &[&Document], name: &str) -> Vec<Fault> {
+fn misspelt_keys(reference: &Reference<'_>, named: &[&Document], name: &str) -> Vec<PodFault> {
     let known: BTreeSet<&str> = named.iter().flat_map(|it| keys(it)).collect();
     let kind = reference.kind;
     let fault = |part: &Part<'_>| {
@@ -213,7 +213,7 @@ fn misspelt_keys(reference: &Reference<'_>, named: &[&Document], name: &str) -> 
             "{kind} {name} has no key '{key}' in its file: a pod that reads it does not start"
         );
         let help = format!("did you mean '{meant}'?");
-        Some(Fault::surprise(part, message, "no such key", help))
+        Some(PodFault::surprise(part, message, "no such key", help))
     };
     reference.keys.iter().filter_map(fault).collect()
 }

@@ -2,7 +2,7 @@
 
 use cartouche_language::suggestion;
 
-use super::{Fault, Part, quantity};
+use super::{Part, PodFault, quantity};
 
 /// Resources whose names have no domain.
 const KNOWN: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
@@ -16,7 +16,7 @@ const MOST_CORES: f64 = 2048.0;
 /// Tekton has them under another name since v1.
 const FIELDS: [&str; 2] = ["resources", "computeResources"];
 
-pub(super) fn check(container: &Part<'_>) -> Vec<Fault> {
+pub(super) fn check(container: &Part<'_>) -> Vec<PodFault> {
     let found = FIELDS.iter().find_map(|field| container.get(field));
     let Some(resources) = found else {
         return Vec::new();
@@ -35,7 +35,7 @@ pub(super) fn check(container: &Part<'_>) -> Vec<Fault> {
     faults
 }
 
-fn unknown(name: &str, amount: &Part<'_>) -> Option<Fault> {
+fn unknown(name: &str, amount: &Part<'_>) -> Option<PodFault> {
     let is_known = KNOWN.contains(&name) || name.starts_with(HUGE_PAGES) || name.contains('/');
     if is_known || name.contains("$(") {
         return None;
@@ -48,7 +48,7 @@ fn unknown(name: &str, amount: &Part<'_>) -> Option<Fault> {
         _ => suggestion::hint(name, "there are", KNOWN).unwrap_or_default(),
     };
     let message = format!("there is no resource '{name}' of containers");
-    Some(Fault::refused(
+    Some(PodFault::refused(
         amount,
         message,
         "the API server refuses this",
@@ -57,7 +57,7 @@ fn unknown(name: &str, amount: &Part<'_>) -> Option<Fault> {
 }
 
 /// Finds amounts that no author means.
-fn unlikely(name: &str, amount: &Part<'_>, least: f64) -> Option<Fault> {
+fn unlikely(name: &str, amount: &Part<'_>, least: f64) -> Option<PodFault> {
     let quantity = quantity::read(amount.value)?;
     let value = quantity.amount();
     let (number, written) = (quantity.number, format_amount(amount));
@@ -68,7 +68,7 @@ fn unlikely(name: &str, amount: &Part<'_>, least: f64) -> Option<Fault> {
                 "m" => "m is a thousandth of a byte",
                 _ => "this is a number of bytes",
             };
-            Some(Fault::surprise(
+            Some(PodFault::surprise(
                 amount,
                 message,
                 label,
@@ -78,7 +78,7 @@ fn unlikely(name: &str, amount: &Part<'_>, least: f64) -> Option<Fault> {
         "cpu" if value >= MOST_CORES => {
             let message = format!("cpu {written} is {value} cores, which no node has");
             let help = format!("write {number}m for thousandths of a core");
-            Some(Fault::surprise(
+            Some(PodFault::surprise(
                 amount,
                 message,
                 "this is a number of cores",
@@ -89,7 +89,7 @@ fn unlikely(name: &str, amount: &Part<'_>, least: f64) -> Option<Fault> {
     }
 }
 
-fn above_limits(container: &Part<'_>, resources: &Part<'_>) -> Vec<Fault> {
+fn above_limits(container: &Part<'_>, resources: &Part<'_>) -> Vec<PodFault> {
     let (Some(requests), Some(limits)) = (resources.get("requests"), resources.get("limits"))
     else {
         return Vec::new();
@@ -114,7 +114,7 @@ fn above_limits(container: &Part<'_>, resources: &Part<'_>) -> Vec<Fault> {
                 "lower the request to {most} at most, or raise the limit to {asked} at least"
             );
             let label = "this is more than the limit";
-            faults.push(Fault::refused(&request, message, label, help).with(&limit));
+            faults.push(PodFault::refused(&request, message, label, help).with(&limit));
         }
     }
     faults

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use super::{Fault, Part, Pod};
+use super::{Part, Pod, PodFault};
 
 const CONTEXT: &str = "securityContext";
 
-pub(super) fn check(pod: &Pod<'_>) -> Vec<Fault> {
+pub(super) fn check(pod: &Pod<'_>) -> Vec<PodFault> {
     let of_pod = pod.spec.as_ref().and_then(|spec| spec.get(CONTEXT));
-    let mut faults: Vec<Fault> = Vec::new();
+    let mut faults: Vec<PodFault> = Vec::new();
     for container in &pod.containers {
         let own = container.get(CONTEXT);
         let fault = as_root(container, own.as_ref(), of_pod.as_ref());
@@ -35,7 +35,7 @@ fn as_root(
     container: &Part<'_>,
     own: Option<&Part<'_>>,
     of_pod: Option<&Part<'_>>,
-) -> Option<Fault> {
+) -> Option<PodFault> {
     let non_root = asked("runAsNonRoot", own, of_pod)?;
     let user = asked("runAsUser", own, of_pod)?;
     if *non_root.value != Value::Bool(true) || user.value.as_i64() != Some(0) {
@@ -46,11 +46,11 @@ fn as_root(
         "{whose} would run as user 0, which is root, and runAsNonRoot forbids that: it never starts"
     );
     let help = "give runAsUser another number, such as 1000, or remove runAsNonRoot";
-    let fault = Fault::refused(&user, message, "this is root", help.to_owned());
+    let fault = PodFault::refused(&user, message, "this is root", help.to_owned());
     Some(fault.with(&non_root))
 }
 
-fn escalation(container: &Part<'_>, own: &Part<'_>) -> Option<Fault> {
+fn escalation(container: &Part<'_>, own: &Part<'_>) -> Option<PodFault> {
     let is = |key: &str, wanted: bool| own.value.get(key) == Some(&Value::Bool(wanted));
     if !is("privileged", true) || !is("allowPrivilegeEscalation", false) {
         return None;
@@ -61,7 +61,7 @@ fn escalation(container: &Part<'_>, own: &Part<'_>) -> Option<Fault> {
     );
     let help = "remove one of the two: without privileged it is the safer one";
     let place = own.or_self("allowPrivilegeEscalation");
-    Some(Fault::refused(
+    Some(PodFault::refused(
         &place,
         message,
         "this contradicts privileged",

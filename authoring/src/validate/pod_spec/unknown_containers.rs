@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use cartouche_engines::{CONTAINER_LISTS, EACH_CONTAINER};
 use cartouche_language::suggestion;
 
-use super::{Fault, Part, Pod};
+use super::{Part, Pod, PodFault};
 use crate::source::Segment;
 
 /// Returns the list of a pod's spec that a container is in.
@@ -17,7 +17,7 @@ fn list_of<'a>(container: &'a Part<'_>) -> Option<&'a str> {
 }
 
 /// Returns the faults of the pod of a profile, by the pods of the templates that it may be merged into.
-pub(super) fn check(pods: &[Pod<'_>], profile: &Pod<'_>) -> Vec<Fault> {
+pub(super) fn check(pods: &[Pod<'_>], profile: &Pod<'_>) -> Vec<PodFault> {
     let mut faults = Vec::new();
     for list in CONTAINER_LISTS {
         let in_list = |it: &&Part<'_>| list_of(it) == Some(list);
@@ -37,7 +37,7 @@ pub(super) fn check(pods: &[Pod<'_>], profile: &Pod<'_>) -> Vec<Fault> {
             let hint = suggestion::hint(name, "they have", known.iter().copied());
             let label = "runs without it cannot be made";
             let place = container.or_self("name");
-            faults.push(Fault::surprise(
+            faults.push(PodFault::surprise(
                 &place,
                 message,
                 label,

@@ -6,7 +6,7 @@ use cartouche_language::suggestion;
 use cartouche_templating::RUNNER_VOLUME;
 use serde_json::Value;
 
-use super::{Fault, Part, Pod, is_merged, pods};
+use super::{Part, Pod, PodFault, is_merged, pods};
 use crate::{objects::Objects, source::Document, template_file};
 
 /// Prefix of the volumes that the cluster adds to pods.
@@ -54,7 +54,7 @@ impl<'a> Brought<'a> {
 }
 
 /// Returns the faults that no profile repairs.
-pub(super) fn check(pod: &Pod<'_>) -> Vec<Fault> {
+pub(super) fn check(pod: &Pod<'_>) -> Vec<PodFault> {
     let mut faults = Vec::new();
     let mut seen = BTreeMap::new();
     for volume in &pod.volumes {
@@ -73,22 +73,27 @@ pub(super) fn check(pod: &Pod<'_>) -> Vec<Fault> {
 }
 
 /// Returns the fault of two parts with the same value in a field.
-fn twice((first, part): (&Part<'_>, &Part<'_>), key: &str, message: String, help: &str) -> Fault {
+fn twice(
+    (first, part): (&Part<'_>, &Part<'_>),
+    key: &str,
+    message: String,
+    help: &str,
+) -> PodFault {
     let (label, help) = ("it is there already", help.to_owned());
-    Fault::refused(&part.or_self(key), message, label, help).with(&first.or_self(key))
+    PodFault::refused(&part.or_self(key), message, label, help).with(&first.or_self(key))
 }
 
-fn two_sources(volume: &Part<'_>, name: &str) -> Option<Fault> {
+fn two_sources(volume: &Part<'_>, name: &str) -> Option<PodFault> {
     let members = volume.members().into_iter();
     // A misspelt one is an unknown field.
     let sources = members.filter(|(key, member)| SOURCES.contains(key) && !member.value.is_null());
     let sources: Vec<&str> = sources.map(|(key, _)| key).collect();
     let message = format!("the volume '{name}' is {} at once", sources.join(" and "));
     let help = "keep one of them, or make two volumes of it".to_owned();
-    (sources.len() > 1).then(|| Fault::refused(volume, message, "a volume is one thing", help))
+    (sources.len() > 1).then(|| PodFault::refused(volume, message, "a volume is one thing", help))
 }
 
-fn same_path(container: &Part<'_>) -> Vec<Fault> {
+fn same_path(container: &Part<'_>) -> Vec<PodFault> {
     let mut seen = BTreeMap::new();
     let mut faults = Vec::new();
     let mounts = container.items("volumeMounts");
@@ -106,7 +111,7 @@ fn same_path(container: &Part<'_>) -> Vec<Fault> {
 }
 
 /// Finds mounts of volumes that do not exist.
-pub(super) fn mounts(pod: &Pod<'_>, brought: &Brought<'_>) -> Vec<Fault> {
+pub(super) fn mounts(pod: &Pod<'_>, brought: &Brought<'_>) -> Vec<PodFault> {
     let Some(mut known) = pod.volume_names() else {
         return Vec::new();
     };
@@ -120,19 +125,19 @@ pub(super) fn mounts(pod: &Pod<'_>, brought: &Brought<'_>) -> Vec<Fault> {
             let meant = suggestion::slip(name, known.iter().copied());
             let help = cure(name, meant, "volumes of the pod");
             let fault = if meant.is_some() && !brought.more {
-                Fault::refused(&mount, what, "no such volume", help)
+                PodFault::refused(&mount, what, "no such volume", help)
             } else {
                 let help = format!("{help}; a profile may bring it as well");
-                Fault::surprise(&mount, what, "no such volume", help)
+                PodFault::surprise(&mount, what, "no such volume", help)
             };
             let volumes = pod.spec.as_ref().and_then(|spec| spec.get("volumes"));
-            volumes.iter().fold(fault, Fault::with)
+            volumes.iter().fold(fault, PodFault::with)
         })
         .collect()
 }
 
 /// Finds mounts that a profile adds, of volumes that neither the profile nor any template of the files has.
-pub(super) fn not_brought(objects: &Objects, profile: &Document, pod: &Pod<'_>) -> Vec<Fault> {
+pub(super) fn not_brought(objects: &Objects, profile: &Document, pod: &Pod<'_>) -> Vec<PodFault> {
     let Some(names) = templates_of(profile) else {
         return Vec::new();
     };
@@ -160,7 +165,7 @@ pub(super) fn not_brought(objects: &Objects, profile: &Document, pod: &Pod<'_>) 
             );
             let meant = suggestion::slip(name, known.iter().copied());
             let help = cure(name, meant, "volumes of podTemplate.spec");
-            Fault::surprise(&mount, what, "no such volume", help)
+            PodFault::surprise(&mount, what, "no such volume", help)
         })
         .collect()
 }

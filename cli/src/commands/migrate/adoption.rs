@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cartouche_authoring::render::{self, Subject};
+use cartouche_authoring::render::{self, RenderSubject};
 use cartouche_crds::{ClusterRunTemplate, RUNNABLE_NAME_LABEL, Runnable};
 use cartouche_language::label_value;
 use cartouche_protocol::ledger::{Ledger, ListedRun, RunIdentity, rebuild};
@@ -68,7 +68,7 @@ async fn rendered(
             }
         },
     };
-    let subject = Subject {
+    let subject = RenderSubject {
         template: &compiled,
         template_name: &template.name_any(),
         runnable: &as_json(runnable)?,

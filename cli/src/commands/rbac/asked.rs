@@ -5,7 +5,7 @@ use cartouche_authoring::{
     objects::Objects,
     permissions::{
         Account,
-        role_name::{Purpose, role_name},
+        role_name::{RolePurpose, role_name},
     },
     source::Document,
     template_file,
@@ -242,7 +242,7 @@ impl Asked {
         let runnables: Vec<&str> = reading
             .filter_map(|it| it.metadata.name.as_deref())
             .collect();
-        let purpose = Purpose {
+        let purpose = RolePurpose {
             templates: &templates,
             runnables: &runnables,
             resources: &args.resources,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::{Context as _, bail};
 use cartouche_authoring::{
-    permissions::{Account, Rule, resource::Resource},
+    permissions::{Account, RoleRule, resource::Resource},
     yaml,
 };
 use k8s_openapi::api::authorization::v1::{
@@ -60,7 +60,7 @@ pub(super) async fn check_all(
 async fn check(
     cluster: &Cluster,
     (account, all): (&Account, &str),
-    rules: &[Rule],
+    rules: &[RoleRule],
     format: Option<RbacFormat>,
 ) -> anyhow::Result<Outcome> {
     let mut answers: Vec<Answer<'_>> = Vec::new();
@@ -97,7 +97,7 @@ async fn check(
 }
 
 /// Returns each verb of a rule, for each object that it names.
-fn questions(rule: &Rule) -> Vec<(&Rule, &'static str, Option<&str>)> {
+fn questions(rule: &RoleRule) -> Vec<(&RoleRule, &'static str, Option<&str>)> {
     let names = rule.names.iter().map(|name| Some(name.as_str()));
     // A rule without names is about all objects.
     let all = rule.names.is_empty().then_some(None);
@@ -112,7 +112,7 @@ async fn may(
     cluster: &Cluster,
     account: &Account,
     verb: &str,
-    (rule, object): (&Rule, Option<&str>),
+    (rule, object): (&RoleRule, Option<&str>),
 ) -> anyhow::Result<bool> {
     let Account { namespace, name } = account;
     let resource = &rule.resource;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cartouche_authoring::render::{self, Run, Subject, profiles::With};
+use cartouche_authoring::render::{self, DraftRun, RenderSubject, profiles::With};
 use cartouche_crds::{PinnedProfile, ProfileVersion};
 use cartouche_protocol::{
     facts::{RunnableFacts, Unknown, choose_profile},
@@ -114,9 +114,9 @@ impl Made {
     /// Renders the run. A run that exists is rendered without its profile if that no longer fits.
     pub(super) fn made_or_without(
         self,
-        subject: Subject<'_>,
+        subject: RenderSubject<'_>,
         making: &Making<'_>,
-    ) -> anyhow::Result<(Self, Run)> {
+    ) -> anyhow::Result<(Self, DraftRun)> {
         match self.render_run(subject, making) {
             Ok(run) => Ok((self, run)),
             Err(error) if making.is_made => {
@@ -131,7 +131,11 @@ impl Made {
     }
 
     /// Renders the run with its profile.
-    fn render_run(&self, subject: Subject<'_>, making: &Making<'_>) -> anyhow::Result<Run> {
+    fn render_run(
+        &self,
+        subject: RenderSubject<'_>,
+        making: &Making<'_>,
+    ) -> anyhow::Result<DraftRun> {
         let misfit = |name: &str, problems: &[_]| {
             let faults = Fault::all(problems);
             to_error(&Diagnosis::ProfileDoesNotFit(name.to_owned(), faults))
@@ -143,7 +147,7 @@ impl Made {
             }
             Self::Without | Self::Unknown(_) => None,
         };
-        let subject = Subject { with, ..subject };
+        let subject = RenderSubject { with, ..subject };
         let run = render::run_numbered(&subject, making.sequence, making.rerun_token.as_deref());
         run.map_err(|found| match self {
             Self::With(_, pinned, _) => misfit(&pinned.name, &found),

@@ -1,6 +1,6 @@
 //! All that a run is made of, and the run rendered from it.
 
-use cartouche_authoring::render::{self, Subject, placeholders};
+use cartouche_authoring::render::{self, RenderSubject, placeholders};
 use cartouche_crds::{ClusterRunTemplate, INPUT_HASH_ANNOTATION, ProfileRequirement, Runnable};
 use cartouche_engines::kinds;
 use cartouche_language::{HASH_VERSION, syntax};
@@ -73,7 +73,7 @@ impl State {
         if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.insert("namespace".to_owned(), namespace.into());
         }
-        let subject = Subject {
+        let subject = RenderSubject {
             template: &template,
             template_name: name,
             runnable: &value,

@@ -1,4 +1,4 @@
-use cartouche_authoring::render::{Run, Subject, profiles::With, run_numbered};
+use cartouche_authoring::render::{DraftRun, RenderSubject, profiles::With, run_numbered};
 use cartouche_crds::{ClusterRunProfile, ClusterRunTemplateSpec};
 use cartouche_protocol::profiles::KnownProfile;
 use cartouche_templating::Template;
@@ -41,12 +41,17 @@ fn profile(generation: i64, pool: &str, selector: &serde_json::Value) -> KnownPr
     KnownProfile::new(&profile)
 }
 
-fn run(template: &ClusterRunTemplateSpec, seed: i64, sequence: i64, profile: &KnownProfile) -> Run {
+fn run(
+    template: &ClusterRunTemplateSpec,
+    seed: i64,
+    sequence: i64,
+    profile: &KnownProfile,
+) -> DraftRun {
     let runnable = json!({
         "metadata": { "name": "r", "namespace": "demo", "uid": "u-1" },
         "spec": { "inputs": { "seed": seed } },
     });
-    let subject = Subject {
+    let subject = RenderSubject {
         template: &Template::compile(template).unwrap(),
         template_name: "t",
         runnable: &runnable,
@@ -57,7 +62,7 @@ fn run(template: &ClusterRunTemplateSpec, seed: i64, sequence: i64, profile: &Kn
     run_numbered(&subject, sequence, None).unwrap()
 }
 
-fn between(old: &Run, new: &Run) -> RunDiff {
+fn between(old: &DraftRun, new: &DraftRun) -> RunDiff {
     let making = Making::new(&new.rendering, new.filled.as_ref(), new.rendered.document());
     differences(
         &Side::from_object(&old.object),

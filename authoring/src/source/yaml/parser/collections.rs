@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{
     super::{super::refusal::Refusal, cursor::between, token::Word},
-    Form, Parser, PartId, Place,
+    Form, Parser, PartId, ValuePlace,
 };
 
 impl Parser<'_> {
@@ -32,7 +32,7 @@ impl Parser<'_> {
         &mut self,
         words: &[Word],
         at: Range<usize>,
-        place: Place,
+        place: ValuePlace,
     ) -> Result<PartId, Refusal> {
         if self.is_next(words)? {
             return Ok(self.empty(at));
@@ -45,7 +45,7 @@ impl Parser<'_> {
         self.scanner.take()?;
         let mut items = Vec::new();
         while let Some(at) = self.took(&Word::BlockEntry)? {
-            items.push(self.value_unless(&ENDS, at, Place::Block)?);
+            items.push(self.value_unless(&ENDS, at, ValuePlace::Block)?);
         }
         match self.took(&Word::BlockEnd)? {
             Some(_) => Ok(items),
@@ -58,7 +58,7 @@ impl Parser<'_> {
         const ENDS: [Word; 4] = [Word::BlockEntry, Word::Key, Word::Value, Word::BlockEnd];
         let mut items = Vec::new();
         while let Some(at) = self.took(&Word::BlockEntry)? {
-            items.push(self.value_unless(&ENDS, at, Place::Block)?);
+            items.push(self.value_unless(&ENDS, at, ValuePlace::Block)?);
         }
         Ok(items)
     }
@@ -68,9 +68,9 @@ impl Parser<'_> {
         self.scanner.take()?;
         let mut entries = Vec::new();
         while let Some(at) = self.took(&Word::Key)? {
-            let key = self.value_unless(&ENDS, at, Place::Entry)?;
+            let key = self.value_unless(&ENDS, at, ValuePlace::Entry)?;
             let value = match self.took(&Word::Value)? {
-                Some(at) => self.value_unless(&ENDS, at, Place::Entry)?,
+                Some(at) => self.value_unless(&ENDS, at, ValuePlace::Entry)?,
                 None => self.empty_here()?,
             };
             entries.push((key, value));
@@ -96,7 +96,7 @@ impl Parser<'_> {
             if self.is_next(&[Word::Key])? {
                 items.push(self.pair()?);
             } else if !self.is_next(&[Word::FlowSequenceEnd])? {
-                items.push(self.node(Place::Flow)?);
+                items.push(self.node(ValuePlace::Flow)?);
             }
         }
         self.scanner.take()?;
@@ -115,10 +115,10 @@ impl Parser<'_> {
             let over = self.scanner.take()?;
             self.empty(between(over.start, over.end))
         } else {
-            self.node(Place::Flow)?
+            self.node(ValuePlace::Flow)?
         };
         let value = match self.took(&Word::Value)? {
-            Some(at) => self.value_unless(&ENDS, at, Place::Flow)?,
+            Some(at) => self.value_unless(&ENDS, at, ValuePlace::Flow)?,
             None => self.empty_here()?,
         };
         if let Some(part) = self.parts.get_mut(pair) {
@@ -139,15 +139,15 @@ impl Parser<'_> {
                 let key = if self.is_next(&[Word::Value])? {
                     self.empty(at)
                 } else {
-                    self.value_unless(&ENDS, at, Place::Flow)?
+                    self.value_unless(&ENDS, at, ValuePlace::Flow)?
                 };
                 let value = match self.took(&Word::Value)? {
-                    Some(at) => self.value_unless(&ENDS, at, Place::Flow)?,
+                    Some(at) => self.value_unless(&ENDS, at, ValuePlace::Flow)?,
                     None => self.empty_here()?,
                 };
                 entries.push((key, value));
             } else if !self.is_next(&[Word::FlowMappingEnd])? {
-                let key = self.node(Place::Flow)?;
+                let key = self.node(ValuePlace::Flow)?;
                 entries.push((key, self.empty_here()?));
             }
         }
