@@ -12,7 +12,7 @@ use cartouche_protocol::{
         format::truncate,
     },
     newer_release,
-    pace::Change,
+    pace::StatusChange,
     profiles::KnownProfile,
     status::ConditionValue,
 };
@@ -47,7 +47,7 @@ impl ProfileAcceptance {
             return Action::requeue(PAUSE);
         };
         let status = status(&self.profiles.compile(&profile), &stored, now);
-        let change = Change::of_conditions(&stored.conditions, &status.conditions);
+        let change = StatusChange::of_conditions(&stored.conditions, &status.conditions);
         if profile.metadata.deletion_timestamp.is_some() {
             return Action::await_change();
         }

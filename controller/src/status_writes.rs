@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use cartouche_protocol::pace::{Change, Due, News, REPEATED_AFTER, StatusPace};
+use cartouche_protocol::pace::{News, REPEATED_AFTER, StatusChange, StatusPace, WriteTime};
 use kube::{Resource, ResourceExt, runtime::controller::Action};
 use serde::{Serialize, de::IgnoredAny};
 use serde_json::Value;
@@ -45,11 +45,11 @@ impl StatusWrites {
     }
 
     /// Returns `None` if a status is to be written now, and else the action to take instead.
-    pub(crate) fn due(&self, name: &str, change: &Change) -> Option<Action> {
+    pub(crate) fn due(&self, name: &str, change: &StatusChange) -> Option<Action> {
         match self.paces.due(name, change, boot_time()) {
-            Due::Now => None,
-            Due::After(left) => Some(Action::requeue(left)),
-            Due::Never => {
+            WriteTime::Now => None,
+            WriteTime::After(left) => Some(Action::requeue(left)),
+            WriteTime::Never => {
                 self.refusals.remove(name);
                 Some(Action::await_change())
             }
@@ -68,7 +68,7 @@ impl<K> Default for Paces<K> {
 
 impl<K: Eq + Hash> Paces<K> {
     /// Returns the time at which a change is to be written.
-    pub(crate) fn due<Q>(&self, of: &Q, change: &Change, now: Duration) -> Due
+    pub(crate) fn due<Q>(&self, of: &Q, change: &StatusChange, now: Duration) -> WriteTime
     where
         K: Borrow<Q>,
         Q: ToOwned<Owned = K> + Eq + Hash + ?Sized,
@@ -77,7 +77,7 @@ impl<K: Eq + Hash> Paces<K> {
             if let Some(pace) = lock(&self.0).get_mut(of) {
                 pace.due(change, now);
             }
-            return Due::Never;
+            return WriteTime::Never;
         }
         lock(&self.0)
             .entry(of.to_owned())
@@ -86,7 +86,7 @@ impl<K: Eq + Hash> Paces<K> {
     }
 
     /// Records a write.
-    pub(crate) fn record_write(&self, of: K, change: &Change, now: Duration) {
+    pub(crate) fn record_write(&self, of: K, change: &StatusChange, now: Duration) {
         let mut all = lock(&self.0);
         let is_of_use =
             |pace: &StatusPace| pace.last().is_some_and(|at| at + 2 * REPEATED_AFTER > now);
@@ -123,7 +123,7 @@ pub(crate) async fn write<K, S>(
     writes: &StatusWrites,
     object: &K,
     spec: Value,
-    (status, change): (&S, &Change),
+    (status, change): (&S, &StatusChange),
 ) -> Action
 where
     K: Resource<DynamicType = ()>,
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(lock(&refusals.0).len(), 1);
         let paces = Paces::default();
         let ours = template_status::refusal_conditions(&[], "a", Some(1), Timestamp::UNIX_EPOCH);
-        let change = Change::of_conditions(&[], &ours);
+        let change = StatusChange::of_conditions(&[], &ours);
         paces.record_write("gone".to_owned(), &change, Duration::ZERO);
         paces.record_write("a".to_owned(), &change, 2 * REPEATED_AFTER);
         assert_eq!(lock(&paces.0).len(), 1);

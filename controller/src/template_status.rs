@@ -13,7 +13,7 @@ use cartouche_protocol::{
         format::truncate,
     },
     newer_release,
-    pace::Change,
+    pace::StatusChange,
     policy::{Asks, Policy},
     status::{ConditionValue, condition},
 };
@@ -54,7 +54,7 @@ impl Acceptance {
         let name = template.name_any();
         let warnings = self.templates.warnings(&compiled);
         let status = status(&compiled, &stored, &warnings, now);
-        let change = Change::of_conditions(&stored.conditions, &status.conditions);
+        let change = StatusChange::of_conditions(&stored.conditions, &status.conditions);
         if template.metadata.deletion_timestamp.is_some() {
             return Action::await_change();
         }
@@ -189,7 +189,7 @@ pub(crate) fn conditions(
 mod tests {
     use std::time::Duration;
 
-    use cartouche_protocol::pace::Due;
+    use cartouche_protocol::pace::WriteTime;
     use serde_json::Value;
 
     use super::*;
@@ -294,8 +294,8 @@ mod tests {
         for second in 0..600 {
             let now = Duration::from_secs(second);
             // The other release writes its own words over these at once.
-            let change = Change::of_conditions(&theirs("b").conditions, &ours.conditions);
-            if paces.due("t", &change, now) == Due::Now {
+            let change = StatusChange::of_conditions(&theirs("b").conditions, &ours.conditions);
+            if paces.due("t", &change, now) == WriteTime::Now {
                 paces.record_write("t".to_owned(), &change, now);
                 writes += 1;
             }

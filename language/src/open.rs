@@ -56,7 +56,7 @@ pub struct RunFacts<'a> {
 
 /// A kind of text that may hold open tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holder {
+pub enum TagHolder {
     /// The document of a template: open tags may be in string values except `apiVersion`, `kind` and those that
     /// name the run.
     Template,
@@ -66,7 +66,7 @@ pub enum Holder {
     Profile,
 }
 
-impl Holder {
+impl TagHolder {
     /// Returns the root of the paths in diagnostics.
     #[must_use]
     pub fn root(self) -> Root {

@@ -11,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::{
     ledger::explanation::{PODS_GONE, format_failure},
-    messages::format::Told,
+    messages::format::MessageParts,
     status::{is_at_work, said_of_run},
 };
 
@@ -32,7 +32,7 @@ const STOPPED: &str =
 #[must_use]
 pub fn advice<'a>(status: &RunnableStatus, blocking: &'a Condition) -> Option<Cow<'a, str>> {
     if blocking.type_ == RUN_TEMPLATE_READY {
-        let told = Told::parse(&blocking.message);
+        let told = MessageParts::parse(&blocking.message);
         let unsaid = "correct what the message names, in the Runnable or in its template";
         return Some(told.to_do.unwrap_or(unsaid).into());
     }

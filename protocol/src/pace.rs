@@ -53,7 +53,7 @@ pub enum News {
 
 /// A status that is to replace the stored one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct StatusChange {
     /// The extent to which it is new.
     pub news: News,
     /// True if the pending run or its approval differs: a person may need to know that.
@@ -71,7 +71,7 @@ pub struct Change {
     sinks: Option<u64>,
 }
 
-impl Change {
+impl StatusChange {
     /// Compares two statuses of a Runnable.
     #[must_use]
     pub fn of_runnable(stored: &RunnableStatus, next: &RunnableStatus) -> Self {
@@ -215,7 +215,7 @@ fn digest(conditions: &[Condition], pending: Option<&PendingRun>) -> u64 {
 
 /// The time at which a status is to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Due {
+pub enum WriteTime {
     /// Not at all.
     Never,
     /// Now.
@@ -246,13 +246,13 @@ pub struct StatusPace {
 
 impl StatusPace {
     /// Returns the time at which this change is to be written.
-    pub fn due(&mut self, change: &Change, now: Duration) -> Due {
+    pub fn due(&mut self, change: &StatusChange, now: Duration) -> WriteTime {
         let is_again = self.is_again(change);
         let told_at = self.told.map_or(now, |(_, at)| at);
         let until = match change.news {
             News::Nothing => {
                 self.differs_since = None;
-                return Due::Never;
+                return WriteTime::Never;
             }
             News::Conditions if is_again => told_at + self.repeated(WORDS_APART),
             // An input may change them fifty times a second. An edit of the Runnable is answered at
@@ -275,20 +275,20 @@ impl StatusPace {
             News::Words => *self.differs_since.get_or_insert(now) + OTHERS_STAND,
         };
         match until.checked_sub(now).filter(|left| !left.is_zero()) {
-            Some(left) => Due::After(left),
-            None => Due::Now,
+            Some(left) => WriteTime::After(left),
+            None => WriteTime::Now,
         }
     }
 
     /// Returns the time for which the stored state of the sinks stays, if another controller sees
     /// them differently. All else is written meanwhile.
     #[must_use]
-    pub fn holds_sinks(&self, change: &Change, now: Duration) -> Option<Duration> {
+    pub fn holds_sinks(&self, change: &StatusChange, now: Duration) -> Option<Duration> {
         self.sinks.time_left(change.sinks?, now)
     }
 
     /// Records that this change was written.
-    pub fn record_write(&mut self, change: &Change, now: Duration) {
+    pub fn record_write(&mut self, change: &StatusChange, now: Duration) {
         self.repeats = if self.is_again(change) {
             self.repeats.saturating_add(1)
         } else {
@@ -310,7 +310,7 @@ impl StatusPace {
     }
 
     /// Returns the time from which the status may change again for the waiting run.
-    fn may_tell_of(&self, change: &Change) -> Option<Duration> {
+    fn may_tell_of(&self, change: &StatusChange) -> Option<Duration> {
         let last = self
             .waits_at
             .filter(|(number, _)| change.waits == Some(*number));
@@ -342,7 +342,7 @@ impl StatusPace {
     }
 
     /// Returns true if another process has put its messages in place of just these.
-    fn is_again(&self, change: &Change) -> bool {
+    fn is_again(&self, change: &StatusChange) -> bool {
         let is_told = self.has_told(change.after) && !self.has_told(change.before);
         is_told && !change.is_of_other_generation
     }

@@ -14,7 +14,7 @@ use cartouche_crds::{PROFILE_REFRESH_ANNOTATION, Runnable};
 pub use choice::{Candidate, Choice, Rank, Subject, choose, rank};
 pub use known::{KnownProfile, Labels, Profiles};
 pub use miss::{cure_of_miss, misses};
-pub use pin::{Known, Pin, Settled, pin};
+pub use pin::{Pin, PinOrigin, Settled, pin};
 
 use crate::rerun;
 

@@ -23,7 +23,7 @@ use crate::{
     references::{SourceKind, SourceObject},
     trace::SourceKey,
 };
-pub use content::{Content, Given, faults, key_of, list_outputs, sensitive_in};
+pub use content::{RunOutputs, SinkContent, faults, key_of, list_outputs, sensitive_in};
 pub use object::{FoundSink, build_object, build_replacement};
 pub use problem::{SinkProblem, error, unplaced};
 
@@ -211,7 +211,7 @@ pub fn revision(uid: &str, key: &str, value: &[u8]) -> String {
 
 /// The owner of the object with a sink's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Holder {
+pub enum SinkOwner {
     /// There is no such object.
     Nobody,
     /// A sink of this Runnable, with the outputs of the run of this number; 0 if it has no number.
@@ -250,7 +250,7 @@ impl Wanted {
 
 /// The decision about a sink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Verdict {
+pub enum SinkVerdict {
     /// Create it.
     Create,
     /// Replace it, on the condition that it is as it was read.
@@ -271,17 +271,17 @@ pub enum Verdict {
 /// Decides if a sink may be written. The writer has read the ledger consistently after the sink,
 /// and found it as it knows it. It writes on the condition that the sink is as it was read.
 #[must_use]
-pub fn may_write(holder: Holder, wanted: Wanted) -> Verdict {
+pub fn may_write(holder: SinkOwner, wanted: Wanted) -> SinkVerdict {
     match holder {
-        Holder::Nobody => Verdict::Create,
-        Holder::Another => Verdict::NotOurs,
-        Holder::Ours(has) if has > wanted.known => Verdict::Overwrite(has),
-        Holder::Ours(has) if has > wanted.sequence && wanted.is_waited_out => {
-            Verdict::Overwrite(has)
+        SinkOwner::Nobody => SinkVerdict::Create,
+        SinkOwner::Another => SinkVerdict::NotOurs,
+        SinkOwner::Ours(has) if has > wanted.known => SinkVerdict::Overwrite(has),
+        SinkOwner::Ours(has) if has > wanted.sequence && wanted.is_waited_out => {
+            SinkVerdict::Overwrite(has)
         }
-        Holder::Ours(has) if has > wanted.sequence => Verdict::Newer(has),
-        Holder::Ours(has) if has == wanted.sequence && wanted.is_held => Verdict::Leave,
-        Holder::Ours(_) => Verdict::Replace,
+        SinkOwner::Ours(has) if has > wanted.sequence => SinkVerdict::Newer(has),
+        SinkOwner::Ours(has) if has == wanted.sequence && wanted.is_held => SinkVerdict::Leave,
+        SinkOwner::Ours(_) => SinkVerdict::Replace,
     }
 }
 

@@ -257,7 +257,7 @@ fn keep_reported(status: RunnableStatus) -> RunnableStatus {
 }
 
 /// The known Runnables, by their key.
-pub type Known = BTreeMap<SourceKey, Arc<Seen>>;
+pub type KnownRunnables = BTreeMap<SourceKey, Arc<Seen>>;
 
 /// The reads of each node: a Runnable reads the sources of its inputs, and an object that outputs
 /// are written to leads to the Runnables that write it.
@@ -266,7 +266,7 @@ pub type Edges = BTreeMap<SourceKey, BTreeSet<SourceKey>>;
 /// Returns a hash of the generations of all these Runnables, as in [`Cause`](crate::ledger::Cause),
 /// or `None` if there are none.
 #[must_use]
-pub fn generations(known: &Known) -> Option<String> {
+pub fn generations(known: &KnownRunnables) -> Option<String> {
     let all: BTreeMap<&str, i64> = known
         .iter()
         .map(|(key, seen)| (key.as_str(), seen.generation))
@@ -278,7 +278,7 @@ pub fn generations(known: &Known) -> Option<String> {
 /// each once.
 pub(crate) fn family<'a>(
     sources: impl IntoIterator<Item = &'a SourceKey>,
-    known: &'a Known,
+    known: &'a KnownRunnables,
 ) -> Vec<(&'a SourceKey, &'a Seen)> {
     reach(sources, known, |_| true)
 }
@@ -287,14 +287,14 @@ pub(crate) fn family<'a>(
 /// these sources.
 pub(crate) fn moving<'a>(
     sources: impl IntoIterator<Item = &'a SourceKey>,
-    known: &'a Known,
+    known: &'a KnownRunnables,
 ) -> Vec<(&'a SourceKey, &'a Seen)> {
     reach(sources, known, Seen::reacts)
 }
 
 fn reach<'a>(
     sources: impl IntoIterator<Item = &'a SourceKey>,
-    known: &'a Known,
+    known: &'a KnownRunnables,
     goes_on: impl Fn(&Seen) -> bool,
 ) -> Vec<(&'a SourceKey, &'a Seen)> {
     let ancestors = |key: &&'a SourceKey| -> Vec<&'a SourceKey> {

@@ -29,7 +29,7 @@ use crate::{
     ledger::Ledger,
     messages::{
         diagnosis::Diagnosis,
-        format::{Told, joined_tries, plain},
+        format::{MessageParts, joined_tries, plain},
         reconcile_error::{ReconcileError, Requeue},
     },
     policy::Ahead,
@@ -271,7 +271,7 @@ fn abnormal(
             status: TRUE,
             reason,
             // Scripts look for Cartographer's words in the conditions that Cartographer has.
-            message: Told::own(&ready.message).to_owned(),
+            message: MessageParts::own(&ready.message).to_owned(),
         },
     ))
 }
@@ -285,7 +285,7 @@ fn retry_scheduled(
     let lost = current.filter(|current| current.result == Some(RunResult::Lost));
     // A lost run that is retried needs no action.
     let lost = lost.map(vanished);
-    let after = lost.unwrap_or_else(|| Told::own(&ready.message).to_owned());
+    let after = lost.unwrap_or_else(|| MessageParts::own(&ready.message).to_owned());
     let message = format!("{ahead}, after: {after}");
     let value = ConditionValue {
         status: TRUE,

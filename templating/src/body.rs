@@ -4,7 +4,7 @@ use cartouche_language::{
     Diagnostic, Diagnostics, OpenPlace, Segment,
     bounds::Work,
     diagnostic::{SegmentRef, copy_steps, spelled_out},
-    open::Holder,
+    open::TagHolder,
     tag::{self, BadTag, Leaf, RenderRoom},
 };
 use serde_json::Value;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::{context::Context, meant};
 
 /// A document with its tags replaced. It is null where that failed, and open there.
-pub(crate) struct Replaced {
+pub(crate) struct ReplacedDocument {
     pub(crate) document: Value,
     pub(crate) open: Vec<Vec<Segment>>,
     /// Places with tags that stay open until a run is made.
@@ -40,7 +40,7 @@ impl Body {
     /// Compiles a shallow document at this place. Its problems are added in document order.
     pub(crate) fn compile(
         document: &Value,
-        holder: Holder,
+        holder: TagHolder,
         at: &[Segment],
         problems: &mut Vec<Diagnostic>,
     ) -> Self {
@@ -110,7 +110,11 @@ impl Body {
     }
 
     /// Replaces every tag that can be replaced. Tags with a path that is `unknown` are not reported.
-    pub(crate) fn attempt(&self, context: &Context, unknown: impl Fn(&str) -> bool) -> Replaced {
+    pub(crate) fn attempt(
+        &self,
+        context: &Context,
+        unknown: impl Fn(&str) -> bool,
+    ) -> ReplacedDocument {
         let mut renderer = Renderer {
             context,
             unknown,
@@ -123,7 +127,7 @@ impl Body {
             stopped: false,
         };
         let document = renderer.render(self);
-        Replaced {
+        ReplacedDocument {
             document,
             open: renderer.open,
             to_fill: renderer.to_fill,
@@ -145,7 +149,7 @@ impl Body {
 
 fn compile<'a>(
     value: &'a Value,
-    holder: Holder,
+    holder: TagHolder,
     at: &mut Vec<SegmentRef<'a>>,
     problems: &mut Vec<Diagnostic>,
 ) -> Body {

@@ -213,7 +213,7 @@ pub(crate) fn static_problems(template: &Value) -> Vec<Diagnostic> {
 fn wrong_namespace(
     document: &Value,
     of_runnable: Option<&str>,
-    open: IsOpen<'_>,
+    open: IsUndecided<'_>,
 ) -> Option<Diagnostic> {
     let value = document.pointer("/metadata/namespace")?;
     let refused = check_namespace(value.as_str().unwrap_or_default(), of_runnable).is_err();
@@ -221,10 +221,10 @@ fn wrong_namespace(
 }
 
 /// Returns true if the value at the end of some keys is not decided yet.
-type IsOpen<'a> = &'a dyn Fn(&[&str], &Value) -> bool;
+type IsUndecided<'a> = &'a dyn Fn(&[&str], &Value) -> bool;
 
 /// Returns the problems of a document, without those of values that are still `open`.
-pub(crate) fn problems(document: &Value, open: IsOpen<'_>) -> Vec<Diagnostic> {
+pub(crate) fn problems(document: &Value, open: IsUndecided<'_>) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     for field in ["apiVersion", "kind"] {
         let is_open = |value: &Value| open(&[field], value);
@@ -252,14 +252,14 @@ pub fn is_own_kind(api_version: &str, kind: &str) -> bool {
     group == Some(GROUP) && matches!(kind, "Runnable" | "ClusterRunTemplate")
 }
 
-fn own_kind(document: &Value, open: IsOpen<'_>) -> Option<Diagnostic> {
+fn own_kind(document: &Value, open: IsUndecided<'_>) -> Option<Diagnostic> {
     let (api_version, kind) = (text(document, "apiVersion"), text(document, "kind"));
     let is_open = |field: &str| document.get(field).is_some_and(|it| open(&[field], it));
     (is_own_kind(api_version, kind) && !is_open("apiVersion") && !is_open("kind"))
         .then(|| Diagnostic::in_template("kind", DiagnosticKind::OwnKind(kind.to_owned())))
 }
 
-fn metadata_problems(metadata: &Map<String, Value>, open: IsOpen<'_>) -> Vec<Diagnostic> {
+fn metadata_problems(metadata: &Map<String, Value>, open: IsUndecided<'_>) -> Vec<Diagnostic> {
     let is_open = |field: &str, value: &Value| open(&["metadata", field], value);
     let mut problems = Vec::new();
     for field in [ANNOTATIONS, "namespace", "generateName", "name"] {

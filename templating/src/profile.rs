@@ -7,7 +7,7 @@ use cartouche_engines::merge;
 use cartouche_language::{
     Diagnostic, DiagnosticKind, Diagnostics, Root, RunFacts, Segment, Warning,
     bounds::{self, MAX_PROFILE_BYTES, MAX_RENDERED_WEIGHT, takes},
-    open::{self, Holder},
+    open::{self, TagHolder},
 };
 use serde_json::{Value, json};
 
@@ -40,7 +40,7 @@ struct Patch {
 
 impl Part {
     fn compile(value: &Value, at: Vec<Segment>, problems: &mut Vec<Diagnostic>) -> Self {
-        let body = Body::compile(value, Holder::Profile, &at, problems);
+        let body = Body::compile(value, TagHolder::Profile, &at, problems);
         Self { at, body }
     }
 

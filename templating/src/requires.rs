@@ -5,7 +5,7 @@ use cartouche_crds::{ClusterRunTemplateSpec, RequiredPermission};
 use cartouche_engines::kinds;
 use cartouche_language::{
     Diagnostic, Diagnostics, OpenPlace, RunFacts, Segment,
-    open::{self, Holder},
+    open::{self, TagHolder},
 };
 use serde_json::{Value, json};
 
@@ -49,7 +49,7 @@ impl CompiledRequires {
         }
         Some(Self(Body::compile(
             &json!(requires),
-            Holder::Runner,
+            TagHolder::Runner,
             &[REQUIRES.into()],
             problems,
         )))
@@ -109,7 +109,7 @@ impl Requires {
 }
 
 fn below(problems: &Diagnostics) -> Diagnostics {
-    problems.moved_below(Holder::Runner.root(), &[REQUIRES.into()])
+    problems.moved_below(TagHolder::Runner.root(), &[REQUIRES.into()])
 }
 
 fn without_account() -> Diagnostic {
@@ -119,7 +119,7 @@ fn without_account() -> Diagnostic {
 
 fn wrong(at: Vec<Segment>, text: String) -> Diagnostic {
     Diagnostic::new(
-        Holder::Runner.root(),
+        TagHolder::Runner.root(),
         at,
         cartouche_language::DiagnosticKind::plain(text),
     )

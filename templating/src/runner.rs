@@ -16,7 +16,7 @@ use cartouche_crds::{
 use cartouche_engines::kinds;
 use cartouche_language::{
     Diagnostic, DiagnosticKind, Diagnostics, OpenJson, OpenPlace, Root, Segment, Warning,
-    WarningKind, json_text, open::Holder,
+    WarningKind, json_text, open::TagHolder,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -25,7 +25,7 @@ use crate::{body::Body, context::Context};
 use context::ContextParts;
 pub(crate) use context::tell_account;
 pub use found::{FileOfRun, files_of_run};
-use pod::Pod;
+use pod::RunnerPod;
 pub use pod::VOLUME;
 
 /// Maximum bytes of all files together. A pod may have 256 KiB of annotations, some of them from others.
@@ -57,22 +57,22 @@ struct File {
 }
 
 /// A rendered file of a run.
-struct Made {
+struct RenderedFile {
     annotation: String,
     /// The name of the file in the volume.
     name: String,
     path: String,
     variable: Option<&'static str>,
-    content: Content,
+    content: FileContent,
 }
 
 /// The content of a file, with its open tags.
-struct Content {
+struct FileContent {
     text: String,
     place: Option<OpenPlace>,
 }
 
-impl Content {
+impl FileContent {
     /// Creates the content from a document, as JSON, which is YAML.
     fn json(document: Value, open: Vec<OpenPlace>) -> Self {
         let text = json_text::json(&document, json_text::float);
@@ -140,7 +140,7 @@ impl CompiledRunner {
         let made = self.render_files(document, context, &mut problems);
         Diagnostics::check(problems)?;
         let is_misspelt = is_misspelt(document);
-        match Pod::find(document) {
+        match RunnerPod::find(document) {
             None if is_misspelt => return Ok(()),
             None => return Err(without_pods()),
             Some(pod) => pod.mount(made, self.containers.as_deref(), open)?,
@@ -154,19 +154,19 @@ impl CompiledRunner {
         document: &Value,
         context: &Context,
         problems: &mut Vec<Diagnostic>,
-    ) -> Vec<Made> {
+    ) -> Vec<RenderedFile> {
         let mut made = Vec::new();
         match render(self.args(), &field("args"), context) {
             // A Runnable need not have inputs.
             Ok((Value::Null, _)) if self.args.is_none() => {
-                made.push(args_file(Content::json(json!({}), Vec::new())));
+                made.push(args_file(FileContent::json(json!({}), Vec::new())));
             }
-            Ok((args, places)) => made.push(args_file(Content::json(args, places))),
+            Ok((args, places)) => made.push(args_file(FileContent::json(args, places))),
             Err(found) => problems.extend(found),
         }
         let parts = self.context.as_ref();
         if let Some(content) = parts.and_then(|it| it.content(document, context, problems)) {
-            made.push(Made {
+            made.push(RenderedFile {
                 annotation: RUNNER_CONTEXT_ANNOTATION.to_owned(),
                 name: "context".to_owned(),
                 path: CONTEXT_PATH.to_owned(),
@@ -181,8 +181,8 @@ impl CompiledRunner {
     }
 }
 
-fn args_file(content: Content) -> Made {
-    Made {
+fn args_file(content: FileContent) -> RenderedFile {
+    RenderedFile {
         annotation: RUNNER_ARGS_ANNOTATION.to_owned(),
         name: "args".to_owned(),
         path: ARGS_PATH.to_owned(),
@@ -197,11 +197,11 @@ impl File {
         index: usize,
         context: &Context,
         problems: &mut Vec<Diagnostic>,
-    ) -> Option<Made> {
+    ) -> Option<RenderedFile> {
         let at = file(index, if self.is_json { "json" } else { "text" });
         let inside = match render(&self.content, &at, context) {
-            Ok((value, open)) if self.is_json => Some(Content::json(value, open)),
-            Ok((value, open)) => Content::text(value, open).or_else(|| {
+            Ok((value, open)) if self.is_json => Some(FileContent::json(value, open)),
+            Ok((value, open)) => FileContent::text(value, open).or_else(|| {
                 problems.push(wrong(at, "it is not a string: write it as json"));
                 None
             }),
@@ -210,7 +210,7 @@ impl File {
                 None
             }
         };
-        Some(Made {
+        Some(RenderedFile {
             annotation: format!("{RUNNER_FILE_ANNOTATION}{index}"),
             name: format!("file-{index}"),
             path: self.path.clone(),
@@ -262,7 +262,7 @@ fn render(
     context: &Context,
 ) -> Result<(Value, Vec<OpenPlace>), Vec<Diagnostic>> {
     let rendered = body.render(context);
-    rendered.map_err(|problems| problems.below(Holder::Runner.root(), at))
+    rendered.map_err(|problems| problems.below(TagHolder::Runner.root(), at))
 }
 
 /// Returns the steps to a field of `runner`.
@@ -276,7 +276,7 @@ fn file(index: usize, name: &str) -> Vec<Segment> {
 }
 
 fn wrong(at: Vec<Segment>, kind: impl Into<DiagnosticKind>) -> Diagnostic {
-    Diagnostic::new(Holder::Runner.root(), at, kind)
+    Diagnostic::new(TagHolder::Runner.root(), at, kind)
 }
 
 /// Returns true if a run lacks files because its kind is misspelt.

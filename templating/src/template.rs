@@ -17,7 +17,7 @@ use cartouche_language::{
     bounds::{self, MAX_LEAVES, MAX_RENDERED_WEIGHT, MAX_TAGS, MAX_TEMPLATE_BYTES},
     diagnostic::TO_INPUTS,
     digest,
-    open::Holder,
+    open::TagHolder,
     roots::SELECTED,
     syntax,
     tag::Leaf,
@@ -73,7 +73,7 @@ impl Template {
             problems.extend(document::static_problems(template));
             let suspect = suspect::warnings(template, Root::Template, &[]);
             warnings = [document::warnings(template), suspect].concat();
-            Body::compile(template, Holder::Template, &[], &mut problems)
+            Body::compile(template, TagHolder::Template, &[], &mut problems)
         };
         let literal = |field: &str| Leaf::literal(template.get(field)?.as_str()?);
         let literal_kind = literal("apiVersion").zip(literal("kind"));

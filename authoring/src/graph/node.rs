@@ -4,7 +4,7 @@ use cartouche_crds::{
     Runnable,
     conditions::{READY, RUN_TEMPLATE_READY, TRUE, find},
 };
-use cartouche_protocol::{messages::format::Told, sources::Seen, status::blocking};
+use cartouche_protocol::{messages::format::MessageParts, sources::Seen, status::blocking};
 use serde_json::{Value, json};
 
 use super::Id;
@@ -155,6 +155,6 @@ impl RunnableState {
 /// Returns the message about an unusable template, without the words of an engine: these may be anything.
 fn blocking_of_ours(status: &cartouche_crds::RunnableStatus) -> Option<String> {
     let blocking = blocking(status).filter(|it| it.type_ == RUN_TEMPLATE_READY)?;
-    let what = Told::parse(&blocking.message).what;
+    let what = MessageParts::parse(&blocking.message).what;
     (!what.is_empty()).then(|| what.to_owned())
 }

@@ -7,7 +7,9 @@ use cartouche_crds::{
     Runnable,
     conditions::{FALSE, RUN_TEMPLATE_READY},
 };
-use cartouche_protocol::{category::Category, ledger::Ledger, messages::format::Told, rerun};
+use cartouche_protocol::{
+    category::Category, ledger::Ledger, messages::format::MessageParts, rerun,
+};
 use clap::Args;
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
 use kube::{
@@ -157,7 +159,7 @@ fn beside(runnable: &Runnable, place: &Place) -> String {
         );
     }
     if let Some(blocked) = blocked(runnable) {
-        let what = Told::parse(&blocked.message).what;
+        let what = MessageParts::parse(&blocked.message).what;
         let what = in_one_line(what);
         return format!(
             "it is blocked: {what}\nthe run starts once you fix that ({})\n",

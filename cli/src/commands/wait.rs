@@ -9,7 +9,7 @@ use cartouche_crds::{
 };
 use cartouche_protocol::{
     category::Category,
-    messages::{diagnosis::waits_for_a_person, format::Told},
+    messages::{diagnosis::waits_for_a_person, format::MessageParts},
 };
 use clap::Args;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -208,7 +208,7 @@ fn held(pending: &PendingRun, reason: &str, said: &str) -> String {
 
 /// Returns the message of Ready, such as what keeps the pods of the run from running.
 fn ready_message(runnable: &Runnable) -> String {
-    let message = condition(runnable, READY).map_or("", |ready| Told::own(&ready.message));
+    let message = condition(runnable, READY).map_or("", |ready| MessageParts::own(&ready.message));
     match in_one_line(message) {
         message if message.is_empty() => message,
         message => format!(": {message}"),

@@ -3,7 +3,7 @@
 use cartouche_authoring::foreign::in_one_line;
 use cartouche_crds::Runnable;
 use cartouche_protocol::{
-    messages::{format::Told, reconcile_error::ReconcileError},
+    messages::{format::MessageParts, reconcile_error::ReconcileError},
     newer_release::leaves_alone,
 };
 use kube::ResourceExt as _;
@@ -20,7 +20,7 @@ pub(crate) fn beside(runnable: &Runnable) -> String {
     };
     let (name, what) = (
         runnable.name_any(),
-        in_one_line(Told::parse(&newer.message).what),
+        in_one_line(MessageParts::parse(&newer.message).what),
     );
     format!("{name}: {what}; that newer release decides what this command does\n")
 }

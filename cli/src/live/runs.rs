@@ -5,7 +5,7 @@ use cartouche_crds::{
     conditions::{RECONCILING, RETRY_SCHEDULED, RUN_TEMPLATE_READY, TRUE},
 };
 use cartouche_protocol::{
-    messages::format::Told,
+    messages::format::MessageParts,
     status::{RunState, said_of_run},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
@@ -116,7 +116,7 @@ pub(crate) fn runs(runnable: &Runnable) -> Vec<LedgerRun> {
 /// Returns what keeps the template from being ready for the Runnable, in words for people.
 fn what_is_wrong(runnable: &Runnable) -> Option<String> {
     let said = condition(runnable, RUN_TEMPLATE_READY)?;
-    Some(Told::parse(&said.message).what.to_owned())
+    Some(MessageParts::parse(&said.message).what.to_owned())
 }
 
 /// Returns the run before another one. A number that was given up is not a run: the same input got a later one.

@@ -10,7 +10,7 @@ use cartouche_protocol::{
     category::Category,
     messages::diagnosis::{NotReady, format_name, why_not_ready},
     references,
-    sources::{Known, Seen, settle},
+    sources::{KnownRunnables, Seen, settle},
     trace::SourceKey,
 };
 use kube::ResourceExt as _;
@@ -225,7 +225,12 @@ impl Standing {
         })
     }
 
-    fn seen(runnable: &Runnable, own: Arc<Seen>, mut known: Known, mut now: Sources) -> Self {
+    fn seen(
+        runnable: &Runnable,
+        own: Arc<Seen>,
+        mut known: KnownRunnables,
+        mut now: Sources,
+    ) -> Self {
         let status = runnable.status.as_ref();
         let current = status.and_then(|status| status.current_run.as_ref());
         let made_from = current.and_then(|run| run.sources.as_ref());
@@ -266,8 +271,11 @@ fn awaited((key, why): (SourceKey, NotReady)) -> Awaited {
 }
 
 /// Returns the Runnables among the ancestors, the nearest first, and those that the user may not read.
-async fn look_up(own: &Seen, cluster: &Cluster) -> anyhow::Result<(Known, BTreeSet<SourceKey>)> {
-    let (mut known, mut hidden) = (Known::new(), BTreeSet::new());
+async fn look_up(
+    own: &Seen,
+    cluster: &Cluster,
+) -> anyhow::Result<(KnownRunnables, BTreeSet<SourceKey>)> {
+    let (mut known, mut hidden) = (KnownRunnables::new(), BTreeSet::new());
     let mut next: VecDeque<SourceKey> = own.reads.keys().cloned().collect();
     let mut met: BTreeSet<SourceKey> = next.iter().cloned().collect();
     while let Some(key) = next.pop_front() {

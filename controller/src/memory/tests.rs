@@ -8,7 +8,7 @@ use cartouche_protocol::{
         diagnosis::Denied,
         reconcile_error::{ReconcileError, Requeue},
     },
-    pace::Change,
+    pace::StatusChange,
     references::{SourceKind, SourceObject},
     sinks::Sinks,
 };
@@ -34,7 +34,7 @@ pub(crate) fn write_words(memory: &mut Memory, now: Duration) {
         }]))
         .unwrap()
     };
-    let words = Change::of_conditions(&says("a"), &says("b"));
+    let words = StatusChange::of_conditions(&says("a"), &says("b"));
     memory.pace.record_write(&words, now);
 }
 

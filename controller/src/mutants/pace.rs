@@ -1,13 +1,13 @@
 //! A mistake in the pace of statuses.
 
-use cartouche_protocol::pace::Due;
+use cartouche_protocol::pace::WriteTime;
 
 use super::{Mutant, makes};
 
 /// Returns the time at which a status is written.
-pub(crate) fn due(due: Due) -> Due {
+pub(crate) fn due(due: WriteTime) -> WriteTime {
     match due {
-        Due::After(_) if makes(Mutant::WordsAtOnce) => Due::Now,
+        WriteTime::After(_) if makes(Mutant::WordsAtOnce) => WriteTime::Now,
         due => due,
     }
 }

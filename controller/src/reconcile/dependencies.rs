@@ -19,7 +19,9 @@ use cartouche_protocol::{
     references::{self, SourceKind, SourceObject},
     sinks,
     sourced_inputs::{SourceRead, Taken},
-    sources::{Edges, Known, Provenance, Question, Readiness, Seen, SourceError, WaitFor, account},
+    sources::{
+        Edges, KnownRunnables, Provenance, Question, Readiness, Seen, SourceError, WaitFor, account,
+    },
     trace::SourceKey,
 };
 
@@ -205,7 +207,7 @@ impl Reconciliation<'_> {
         taken: &Taken,
         read: &BTreeMap<SourceObject, SourceRead>,
         consistent: bool,
-    ) -> Result<Known, usize> {
+    ) -> Result<KnownRunnables, usize> {
         let own = &self.key.namespace;
         let direct: BTreeMap<SourceKey, Arc<Seen>> = read
             .iter()
@@ -223,7 +225,7 @@ impl Reconciliation<'_> {
         };
         let waited_for = taken.sources.iter();
         let waited_for = waited_for.filter(|it| it.wait_for != WaitFor::Nothing);
-        let mut known = Known::new();
+        let mut known = KnownRunnables::new();
         let next: VecDeque<SourceKey> = waited_for.map(|it| it.key.clone()).collect();
         walk(&mut known, next, find, |seen| {
             mutants::further(seen.follows().cloned().collect())
@@ -231,7 +233,7 @@ impl Reconciliation<'_> {
         let is_whole = known.len() < MOST_FAMILY;
         let next: VecDeque<SourceKey> = taken.sources.iter().map(|it| it.key.clone()).collect();
         // Sources whose outputs are taken without waiting matter only for cycles. Known ones are not looked up again.
-        let mut all = Known::new();
+        let mut all = KnownRunnables::new();
         let find_once = |key: &SourceKey| known.get(key).cloned().or_else(|| find(key));
         walk(&mut all, next, find_once, |seen| {
             mutants::further(seen.stems_from().keys().cloned().collect())
@@ -353,7 +355,7 @@ fn is_passing(diagnosis: &Diagnosis) -> bool {
 
 /// Adds all keys that can be reached, the nearest first, up to [`MOST_FAMILY`].
 fn walk(
-    known: &mut Known,
+    known: &mut KnownRunnables,
     mut next: VecDeque<SourceKey>,
     find: impl Fn(&SourceKey) -> Option<Arc<Seen>>,
     further: impl Fn(&Seen) -> Vec<SourceKey>,

@@ -9,7 +9,7 @@ use cartouche_protocol::{
     decide::{Waiting, may_report},
     ledger::{CREATES_SETTLE_IN, RunName},
     messages::reconcile_error::{ReconcileError, Requeue},
-    pace::{self, Due},
+    pace::{self, WriteTime},
     status,
 };
 
@@ -240,12 +240,12 @@ impl Reconciliation<'_> {
 
     /// Returns the difference between the stored status and this one. A ledger whose write is postponed is no
     /// difference.
-    pub(super) fn change_to(&self, status: &RunnableStatus) -> pace::Change {
+    pub(super) fn change_to(&self, status: &RunnableStatus) -> pace::StatusChange {
         let stored = match self.contested_after {
             Some(_) => &with_ledger_of(&self.facts.stored, status),
             None => &*self.facts.stored,
         };
-        pace::Change::of_runnable(stored, status)
+        pace::StatusChange::of_runnable(stored, status)
     }
 
     /// Writes the status if it has news, and returns the time for which any rest is postponed. `Err` has the time until
@@ -263,9 +263,9 @@ impl Reconciliation<'_> {
         }
         let due = lock(&self.memory).pace.due(&change, boot_time());
         match mutants::due(due) {
-            Due::Never => return Ok(held),
-            Due::After(left) => return Ok(held.into_iter().chain([left]).min()),
-            Due::Now => {}
+            WriteTime::Never => return Ok(held),
+            WriteTime::After(left) => return Ok(held.into_iter().chain([left]).min()),
+            WriteTime::Now => {}
         }
         match Box::pin(self.put(status)).await {
             Ok(()) => {

@@ -8,7 +8,7 @@ use std::{
 use cartouche_protocol::{
     messages::{
         diagnosis::{Denied, Diagnosis, Who},
-        format::{self, Told},
+        format::{self, MessageParts},
         reconcile_error::ReconcileError,
     },
     permissions::{Need, Target, of_selector, of_sinks, of_sources, of_stop, of_template},
@@ -46,7 +46,9 @@ impl Reconciliation<'_> {
             Some(run) => Diagnosis::OutputsUnread(run, Box::new(diagnosis)),
             None => diagnosis,
         };
-        let in_full = Told::parse(&error.message).in_full.map(str::to_owned);
+        let in_full = MessageParts::parse(&error.message)
+            .in_full
+            .map(str::to_owned);
         let told =
             ReconcileError::from_diagnosis(error.category, error.requeue, diagnosis, in_full);
         match format::tries(&error.message) {

@@ -21,7 +21,7 @@ use cartouche_protocol::{
     ledger::{CREATES_SETTLE_IN, Ledger},
     messages::{diagnosis::Diagnosis, reconcile_error::Requeue},
     references::SourceObject,
-    sinks::{self, FoundSink, Holder, SinkProblem, Sinks},
+    sinks::{self, FoundSink, SinkOwner, SinkProblem, Sinks},
 };
 
 use super::{
@@ -267,7 +267,7 @@ impl Reconciliation<'_> {
                 lock(&self.memory).sinks.clear_absent(&object);
             }
             match read {
-                Ok(Some(found)) if matches!(found.holder, Holder::Ours(_)) => {
+                Ok(Some(found)) if matches!(found.holder, SinkOwner::Ours(_)) => {
                     dropped.push((object, found.without_content()));
                 }
                 // An object that another controller is about to create may still appear.

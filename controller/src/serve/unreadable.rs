@@ -12,7 +12,7 @@ use cartouche_crds::{API_VERSION, ClusterRunProfile, ClusterRunTemplate, FIELD_M
 use cartouche_protocol::{
     category::Category,
     newer_release,
-    pace::{Change, Due},
+    pace::{StatusChange, WriteTime},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kube::Resource;
@@ -233,11 +233,11 @@ impl ReportTask {
             return Ok(Some(TOLD_AGAIN_AFTER));
         }
         let conditions = K::conditions(&unreadable, metadata.generation, now);
-        let change = Change::of_conditions(&unreadable.stored, &conditions);
+        let change = StatusChange::of_conditions(&unreadable.stored, &conditions);
         match self.paces.due(key, &change, boot_time()) {
-            Due::Never => return Ok(None),
-            Due::After(left) => return Ok(Some(left)),
-            Due::Now => {}
+            WriteTime::Never => return Ok(None),
+            WriteTime::After(left) => return Ok(Some(left)),
+            WriteTime::Now => {}
         }
         let status = status_with(&text, &conditions, metadata.generation)
             .map_err(|error| no_object(&error))?;

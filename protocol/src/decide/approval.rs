@@ -13,7 +13,7 @@ use crate::{
     facts::{Facts, Rendering},
     ledger::{Change, Ledger},
     messages::{
-        diagnosis::{Diagnosis, GivenApproval, Guarded},
+        diagnosis::{ApprovalGuard, Diagnosis, GivenApproval},
         reconcile_error::{ReconcileError, Requeue},
     },
     status::dry_run_told,
@@ -94,7 +94,7 @@ fn said_yes(
     find_out: impl FnOnce(&Approval) -> Option<Step>,
 ) -> Result<(), Step> {
     let (text, runnable) = (wanted.to_string(), &facts.runnable);
-    let guarded = || Guarded {
+    let guarded = || ApprovalGuard {
         wanted: wanted.clone(),
         namespace: runnable.namespace.clone(),
         runnable: runnable.name.clone(),

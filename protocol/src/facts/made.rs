@@ -17,7 +17,7 @@ use crate::{
         reconcile_error::{ReconcileError, Requeue},
     },
     newer_release,
-    profiles::{Known, KnownProfile, Labels, Profiles, Subject, pin},
+    profiles::{KnownProfile, Labels, PinOrigin, Profiles, Subject, pin},
 };
 
 /// Sequence that stands for all in [`approvable`].
@@ -319,9 +319,9 @@ pub fn choose_profile(
     is_required: bool,
     ledger: &Ledger,
 ) -> Result<Chosen, Unknown> {
-    let known = Known::from_pin(ledger.profile.as_deref());
+    let known = PinOrigin::from_pin(ledger.profile.as_deref());
     let requested = runnable.profile_refresh.as_deref();
-    let is_kept = matches!(&known, Known::Status(Some(pin))
+    let is_kept = matches!(&known, PinOrigin::Status(Some(pin))
         if requested.is_none() || pin.refresh_token.as_deref() == requested);
     if !is_kept && profiles.lacks_namespace() {
         return Err(Unknown::Namespace);

@@ -21,7 +21,7 @@ use cartouche_crds::{Approval, InputSource, Rejection, StatusBytes, Stop};
 use cartouche_language::{Diagnostic, explained};
 
 use crate::{messages::format, trace::SourceKey};
-pub use approval::{GivenApproval, Guarded, waits_for_a_person};
+pub use approval::{ApprovalGuard, GivenApproval, waits_for_a_person};
 pub use denied::{Denied, Who};
 pub use dependency::{Busy, Failed, Lag, NotReady, format_name, why_not_ready};
 pub use holder::{Holder, controller};
@@ -198,9 +198,9 @@ pub enum Diagnosis {
     },
     /// The next run needs approval. The annotation may approve something else, which is the second
     /// field.
-    ApprovalRequired(Guarded, Option<GivenApproval>),
+    ApprovalRequired(ApprovalGuard, Option<GivenApproval>),
     /// A person has rejected the next run.
-    Rejected(Guarded, Rejection),
+    Rejected(ApprovalGuard, Rejection),
     /// These runs are at work, and no other may begin beside them.
     RunAtWork(Vec<InTheWay>),
     /// This run is to stop, for this reason and since this time, and no way to stop its kind is

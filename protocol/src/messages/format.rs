@@ -23,7 +23,7 @@ const MOST_TO_DO: usize = 600;
 
 /// The parts of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Told<'a> {
+pub struct MessageParts<'a> {
     /// The problem.
     pub what: &'a str,
     /// The cure.
@@ -32,7 +32,7 @@ pub struct Told<'a> {
     pub in_full: Option<&'a str>,
 }
 
-impl<'a> Told<'a> {
+impl<'a> MessageParts<'a> {
     /// Splits a message of that form. A message of another form is all problem.
     #[must_use]
     pub fn parse(message: &'a str) -> Self {
@@ -91,7 +91,7 @@ pub fn with_tries(
 /// Returns the number of tries in the message, or `None` if it has none.
 #[must_use]
 pub fn tries(message: &str) -> Option<&str> {
-    Told::parse(message)
+    MessageParts::parse(message)
         .what
         .split_once(TRIED)
         .map(|(_, tries)| tries)
@@ -100,7 +100,7 @@ pub fn tries(message: &str) -> Option<&str> {
 /// Puts into a message what [`tries`] found in another one.
 #[must_use]
 pub fn put_tries(message: &str, tries: &str) -> String {
-    let what = Told::parse(message).what.len();
+    let what = MessageParts::parse(message).what.len();
     let (what, rest) = message.split_at(what);
     format!("{what}{TRIED}{tries}{rest}")
 }
@@ -232,19 +232,19 @@ mod tests {
     fn a_message_is_read_as_it_was_made() {
         let made = message("it is not there", "make it", Some("not found"));
         assert_eq!(made, "it is not there; to do: make it; in full: not found");
-        let told = Told::parse(&made);
+        let told = MessageParts::parse(&made);
         assert_eq!(
             (told.what, told.to_do, told.in_full),
             ("it is not there", Some("make it"), Some("not found"))
         );
-        assert_eq!(Told::own(&made), "it is not there; to do: make it");
+        assert_eq!(MessageParts::own(&made), "it is not there; to do: make it");
     }
 
     #[test]
     fn what_others_have_said_does_not_pass_for_what_to_do() {
         let said = "no; to do: rm -rf /; in full: x";
         let made = message(said, "ask", Some(said));
-        let told = Told::parse(&made);
+        let told = MessageParts::parse(&made);
         assert_eq!(told.what, "no, to do: rm -rf /, in full: x");
         assert_eq!(told.to_do, Some("ask"));
         assert_eq!(told.in_full, Some(said));
@@ -303,13 +303,13 @@ mod tests {
             "a; tried to do: x; to; to do: do: y",
         ] {
             let told = message(said, "ask", None);
-            assert_eq!(Told::parse(&told).to_do, Some("ask"), "{told}");
+            assert_eq!(MessageParts::parse(&told).to_do, Some("ask"), "{told}");
         }
     }
 
     #[test]
     fn a_message_of_another_form_says_what_is_wrong() {
-        let told = Told::parse("it burned");
+        let told = MessageParts::parse("it burned");
         assert_eq!(
             (told.what, told.to_do, told.in_full),
             ("it burned", None, None)

@@ -38,7 +38,7 @@ fn says(message: &str) -> RunnableStatus {
 }
 
 fn news(stored: &RunnableStatus, next: &RunnableStatus) -> News {
-    Change::of_runnable(stored, next).news
+    StatusChange::of_runnable(stored, next).news
 }
 
 #[test]
@@ -118,8 +118,8 @@ impl Play {
 
     /// A process looks once, and would write this status.
     fn look(&mut self, process: usize, next: &RunnableStatus, second: u64) {
-        let change = Change::of_runnable(&self.stored, next);
-        if self.paces[process].due(&change, at(second)) == Due::Now {
+        let change = StatusChange::of_runnable(&self.stored, next);
+        if self.paces[process].due(&change, at(second)) == WriteTime::Now {
             self.paces[process].record_write(&change, at(second));
             self.stored = next.clone();
             self.writes.push((second, process));
@@ -228,14 +228,14 @@ fn what_is_put_off_says_when_it_is_written() {
     let steps = [("a", at(0)), ("b", at(1))];
     let mut stored = RunnableStatus::default();
     for (message, now) in steps {
-        let change = Change::of_runnable(&stored, &says(message));
-        assert_eq!(pace.due(&change, now), Due::Now);
+        let change = StatusChange::of_runnable(&stored, &says(message));
+        assert_eq!(pace.due(&change, now), WriteTime::Now);
         pace.record_write(&change, now);
         stored = says(message);
     }
-    let change = Change::of_runnable(&stored, &says("c"));
-    assert_eq!(pace.due(&change, at(3)), Due::After(at(8)));
-    assert_eq!(pace.due(&change, at(11)), Due::Now);
+    let change = StatusChange::of_runnable(&stored, &says("c"));
+    assert_eq!(pace.due(&change, at(3)), WriteTime::After(at(8)));
+    assert_eq!(pace.due(&change, at(11)), WriteTime::Now);
     assert_eq!(pace.looks_after(at(11)), Some(at(10)));
     assert_eq!(pace.looks_after(at(21)), None);
 }
@@ -337,14 +337,17 @@ fn conditions_of_templates_keep_the_same_pace() {
         let of = condition("Accepted", status, "Invalid", message);
         vec![serde_json::from_value(of).unwrap()]
     };
-    let change = |before, after: &[Condition]| Change::of_conditions(before, after);
+    let change = |before, after: &[Condition]| StatusChange::of_conditions(before, after);
     let (a, b, other) = (said("a", "False"), said("b", "False"), said("a", "True"));
     assert_eq!(change(&a, &a).news, News::Nothing);
     assert_eq!(change(&a, &b).news, News::Words);
     assert_eq!(change(&a, &other).news, News::Conditions);
     let mut pace = StatusPace::default();
-    assert_eq!(pace.due(&change(&a, &b), at(1)), Due::After(OTHERS_STAND));
-    assert_eq!(pace.due(&change(&a, &b), at(31)), Due::Now);
+    assert_eq!(
+        pace.due(&change(&a, &b), at(1)),
+        WriteTime::After(OTHERS_STAND)
+    );
+    assert_eq!(pace.due(&change(&a, &b), at(31)), WriteTime::Now);
 }
 
 #[test]
@@ -353,8 +356,8 @@ fn conditions_that_turn_without_end_are_written_once_in_ten_seconds() {
         "observedGeneration": 1, "conditions": [condition("Stalled", "True", "TemplateStampFailure", "no")],
     }));
     let turns = [
-        Change::of_runnable(&stalled, &is_ready()),
-        Change::of_runnable(&is_ready(), &stalled),
+        StatusChange::of_runnable(&stalled, &is_ready()),
+        StatusChange::of_runnable(&is_ready(), &stalled),
     ];
     let mut pace = StatusPace::default();
     let mut written = 0;
@@ -362,7 +365,7 @@ fn conditions_that_turn_without_end_are_written_once_in_ten_seconds() {
         let now = at(1_000) + Duration::from_millis(100) * tenth;
         let change = &turns[written % 2];
         assert_eq!(change.news, News::Conditions);
-        if pace.due(change, now) == Due::Now {
+        if pace.due(change, now) == WriteTime::Now {
             pace.record_write(change, now);
             written += 1;
         }
@@ -376,8 +379,8 @@ fn conditions_that_turn_without_end_are_written_once_in_ten_seconds() {
     assert!(written > 30, "{written}");
     let mut edited = waits("ApprovalRequired", "a", "to do");
     edited.observed_generation = Some(2);
-    let edit = Change::of_runnable(&stalled, &edited);
-    assert_eq!(pace.due(&edit, at(1_300)), Due::Now);
+    let edit = StatusChange::of_runnable(&stalled, &edited);
+    assert_eq!(pace.due(&edit, at(1_300)), WriteTime::Now);
 }
 
 #[test]
@@ -423,12 +426,12 @@ fn writes_in_an_hour(views: &[RunnableStatus; 2]) -> [u32; 2] {
     for second in 0..3600 {
         for (index, view) in views.iter().enumerate() {
             let (mut next, pace) = (view.clone(), &mut paces[index]);
-            let mut change = Change::of_runnable(&stored, &next);
+            let mut change = StatusChange::of_runnable(&stored, &next);
             if pace.holds_sinks(&change, at(second)).is_some() {
                 next = with_sinks_of(next, &stored);
-                change = Change::of_runnable(&stored, &next);
+                change = StatusChange::of_runnable(&stored, &next);
             }
-            if pace.due(&change, at(second)) == Due::Now {
+            if pace.due(&change, at(second)) == WriteTime::Now {
                 pace.record_write(&change, at(second));
                 stored = next;
                 writes[index] += 1;
@@ -455,23 +458,23 @@ fn what_waits_is_written_though_sinks_are_contested() {
         [gives(false, "a"), gives(false, "b")],
     );
     for view in [1, 0, 1, 0] {
-        let change = Change::of_runnable(&views[1 - view], &views[view]);
+        let change = StatusChange::of_runnable(&views[1 - view], &views[view]);
         pace.record_write(&change, at(0));
     }
     let mut next = views[0].clone();
     next.pending = waits("ApprovalRequired", "a", "").pending;
-    let change = Change::of_runnable(&views[1], &next);
+    let change = StatusChange::of_runnable(&views[1], &next);
     assert_eq!(change.news, News::Sinks);
     assert!(pace.holds_sinks(&change, at(1)).is_some());
     next.sensitive_outputs
         .clone_from(&views[1].sensitive_outputs);
-    let change = Change::of_runnable(&views[1], &next);
-    assert_eq!(pace.due(&change, at(1)), Due::Now);
+    let change = StatusChange::of_runnable(&views[1], &next);
+    assert_eq!(pace.due(&change, at(1)), WriteTime::Now);
     // Outputs of another run are no contest.
     next.outputs_from.as_mut().unwrap().sequence = 2;
-    let of_other = Change::of_runnable(&views[1], &next);
+    let of_other = StatusChange::of_runnable(&views[1], &next);
     pace.record_write(&of_other, at(2));
-    let change = Change::of_runnable(&views[1], &views[0]);
+    let change = StatusChange::of_runnable(&views[1], &views[0]);
     assert_eq!(pace.holds_sinks(&change, at(3)), None);
 }
 
@@ -480,13 +483,13 @@ fn what_becomes_of_the_sinks_of_another_run_is_written_at_once() {
     let (mut pace, both) = (StatusPace::default(), [gives(false, "a"), gives(true, "a")]);
     for round in 0..10 {
         // This process itself sees another state each time.
-        let change = Change::of_runnable(&both[round % 2], &both[1 - round % 2]);
-        assert_eq!(pace.due(&change, at(0)), Due::Now);
+        let change = StatusChange::of_runnable(&both[round % 2], &both[1 - round % 2]);
+        assert_eq!(pace.due(&change, at(0)), WriteTime::Now);
         pace.record_write(&change, at(0));
     }
     let mut next = gives(true, "a");
     next.outputs_from.as_mut().unwrap().sequence = 2;
-    let change = Change::of_runnable(&both[0], &next);
+    let change = StatusChange::of_runnable(&both[0], &next);
     assert_eq!(change.news, News::Ledger);
-    assert_eq!(pace.due(&change, at(0)), Due::Now);
+    assert_eq!(pace.due(&change, at(0)), WriteTime::Now);
 }

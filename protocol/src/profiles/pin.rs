@@ -16,7 +16,7 @@ pub struct Pin {
 
 /// The source that the pin of a Runnable is known from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Known {
+pub enum PinOrigin {
     /// Its status; `None` if it is not pinned, like every Runnable without a profile.
     Status(Option<Pin>),
     /// Its newest run, since its status was lost; `None` if that has none. Any client that may
@@ -24,7 +24,7 @@ pub enum Known {
     Run(Option<Pin>),
 }
 
-impl Known {
+impl PinOrigin {
     /// Returns the pin of a ledger.
     #[must_use]
     pub fn from_pin(pinned: Option<&PinnedProfile>) -> Self {
@@ -66,12 +66,12 @@ pub struct Settled {
 /// Returns the pin of the next run. `requested` is the request to choose again that the Runnable
 /// carries, answered or not.
 pub fn pin(
-    known: &Known,
+    known: &PinOrigin,
     requested: Option<&str>,
     profiles: &[Candidate<'_>],
     subject: &Subject<'_>,
 ) -> Result<Settled, Held> {
-    let (Known::Status(pinned) | Known::Run(pinned)) = known;
+    let (PinOrigin::Status(pinned) | PinOrigin::Run(pinned)) = known;
     let Some(pinned) = pinned else {
         let chosen = choose(profiles, subject)?;
         return Ok(settled(chosen, requested));
@@ -104,7 +104,7 @@ fn settled(chosen: Choice<'_>, requested: Option<&str>) -> Settled {
 
 /// Returns the pin as it is, if it may still be used.
 fn kept(
-    known: &Known,
+    known: &PinOrigin,
     pinned: &Pin,
     not_refreshed: Option<NotRefreshed>,
     profiles: &[Candidate<'_>],
@@ -114,11 +114,11 @@ fn kept(
     let profile = profiles.iter().find(|profile| profile.name == name);
     let matches = || profile.and_then(|it| rank(it.spec, subject)).is_some();
     match known {
-        Known::Run(_) if !matches() => Err(Held::Unproven {
+        PinOrigin::Run(_) if !matches() => Err(Held::Unproven {
             name,
             not_refreshed,
         }),
-        Known::Status(_) if profile.is_none() => Err(Held::Gone {
+        PinOrigin::Status(_) if profile.is_none() => Err(Held::Gone {
             name,
             not_refreshed,
         }),

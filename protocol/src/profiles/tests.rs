@@ -69,7 +69,7 @@ impl Scene {
         choose(&self.candidates(), &self.subject())
     }
 
-    fn pin(&self, known: &Known, requested: Option<&str>) -> Result<Settled, Held> {
+    fn pin(&self, known: &PinOrigin, requested: Option<&str>) -> Result<Settled, Held> {
         pin(known, requested, &self.candidates(), &self.subject())
     }
 }

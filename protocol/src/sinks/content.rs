@@ -19,9 +19,9 @@ use crate::{messages::diagnosis::Fault, references::SourceObject};
 
 /// Keys and values of a sink. Its `Debug` form shows only the keys.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
-pub struct Content(BTreeMap<String, Vec<u8>>);
+pub struct SinkContent(BTreeMap<String, Vec<u8>>);
 
-impl Content {
+impl SinkContent {
     /// Returns a content of these keys and values.
     #[must_use]
     pub fn new(values: BTreeMap<String, Vec<u8>>) -> Self {
@@ -41,7 +41,7 @@ impl Content {
     }
 }
 
-impl fmt::Debug for Content {
+impl fmt::Debug for SinkContent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
     }
@@ -49,7 +49,7 @@ impl fmt::Debug for Content {
 
 /// Outputs of a run.
 #[derive(Clone, Copy, Debug)]
-pub struct Given<'a> {
+pub struct RunOutputs<'a> {
     /// Outputs that any reader of the status may see.
     pub open: &'a BTreeMap<String, Value>,
     /// Outputs that may be stored in Secrets only.
@@ -60,11 +60,11 @@ pub struct Given<'a> {
     pub declared: Option<&'a BTreeMap<&'a str, bool>>,
 }
 
-impl<'a> Given<'a> {
+impl<'a> RunOutputs<'a> {
     /// Returns the content for a kind of sink: strings as they are, other values as compact JSON.
     /// Outputs that the run lacks are left out.
     #[must_use]
-    pub fn content(&self, sink: &OutputSink) -> Content {
+    pub fn content(&self, sink: &OutputSink) -> SinkContent {
         let values = self.named(sink.kind).into_iter();
         let values = values.filter_map(|(name, value)| {
             let key = key_of(sink, name)?;
@@ -74,7 +74,7 @@ impl<'a> Given<'a> {
             };
             Some((key.to_owned(), text.into_bytes()))
         });
-        Content(values.collect())
+        SinkContent(values.collect())
     }
 
     fn named(&self, kind: SinkKind) -> BTreeMap<&'a str, &'a Value> {
@@ -117,7 +117,7 @@ pub fn sensitive_in(
     sensitive: &Sensitive,
 ) -> Vec<(String, SensitiveOutput)> {
     let nothing = BTreeMap::new();
-    let given = Given {
+    let given = RunOutputs {
         open: &nothing,
         sensitive,
         declared: None,

@@ -7,7 +7,7 @@ use cartouche_language::{Owner, owner_reference, weight::weight};
 use k8s_openapi::ByteString;
 use serde_json::{Map, Value, json};
 
-use super::{Content, Holder};
+use super::{SinkContent, SinkOwner};
 use crate::{
     ledger::{Ledger, RunIdentity},
     messages::diagnosis::controller,
@@ -22,11 +22,11 @@ pub struct FoundSink {
     /// The `resourceVersion` in which it was read.
     pub version: String,
     /// Its owner.
-    pub holder: Holder,
+    pub holder: SinkOwner,
     /// Its owner in words, if it is not ours.
     pub whose: String,
     /// Its content.
-    pub content: Content,
+    pub content: SinkContent,
     /// All else of it, which stays.
     rest: Value,
     weight: usize,
@@ -51,9 +51,9 @@ impl FoundSink {
         let is_run = ledger.knows(&run.uid) || run.genuine_sequence(runnable.uid).is_some();
         let holder = if is_owned_by(metadata, runnable.uid) && is_marked && !is_run {
             let has = annotation(SINK_SEQUENCE_ANNOTATION).and_then(|it| it.parse().ok());
-            Holder::Ours(has.unwrap_or_default())
+            SinkOwner::Ours(has.unwrap_or_default())
         } else {
-            Holder::Another
+            SinkOwner::Another
         };
         let whose = if is_run {
             "is a run of this Runnable".to_owned()
@@ -87,7 +87,7 @@ impl FoundSink {
     #[must_use]
     pub fn without_content(self) -> Self {
         Self {
-            content: Content::default(),
+            content: SinkContent::default(),
             rest: Value::Null,
             weight: 0,
             ..self
@@ -119,7 +119,7 @@ fn is_owned_by(metadata: &Value, uid: &str) -> bool {
 
 /// Returns the content of an object's `data`. Anything in `binaryData` counts as a key that no
 /// output has, so that it is replaced.
-fn content(kind: SourceKind, object: &Value) -> Content {
+fn content(kind: SourceKind, object: &Value) -> SinkContent {
     let data = object.get("data").and_then(Value::as_object);
     let data = data.into_iter().flatten();
     let value = |value: &Value| match kind {
@@ -136,10 +136,10 @@ fn content(kind: SourceKind, object: &Value) -> Content {
     if binary.is_some_and(|binary| !binary.is_empty()) {
         content.insert(String::new(), Vec::new());
     }
-    Content::new(content)
+    SinkContent::new(content)
 }
 
-fn data(kind: SourceKind, content: &Content) -> Value {
+fn data(kind: SourceKind, content: &SinkContent) -> Value {
     let value = |bytes: &[u8]| match kind {
         SourceKind::Secret => json!(ByteString(bytes.to_vec())),
         _ => Value::from(String::from_utf8_lossy(bytes)),
@@ -165,7 +165,7 @@ pub fn build_object(
     object: &SourceObject,
     runnable: &Owner<'_>,
     sequence: i64,
-    content: &Content,
+    content: &SinkContent,
 ) -> Value {
     json!({
         "apiVersion": "v1",
@@ -188,7 +188,7 @@ pub fn build_replacement(
     object: &SourceObject,
     runnable: &Owner<'_>,
     sequence: i64,
-    content: &Content,
+    content: &SinkContent,
 ) -> Value {
     let mut next = found.rest.clone();
     if let Some(fields) = next.as_object_mut() {
@@ -234,7 +234,7 @@ mod tests {
         let emptied = found.without_content();
         assert_eq!((&*emptied.uid, &*emptied.version), ("m", "5"));
         assert_eq!(emptied.rest, Value::Null);
-        assert_eq!(emptied.content, Content::default());
+        assert_eq!(emptied.content, SinkContent::default());
         assert_eq!(emptied.weight(), 0);
     }
 }

@@ -33,7 +33,7 @@ fn found(object: Value) -> FoundSink {
 }
 
 fn stored(sequence: i64) -> Value {
-    let content = Content::new([("a".to_owned(), b"1".to_vec())].into());
+    let content = SinkContent::new([("a".to_owned(), b"1".to_vec())].into());
     let mut object = build_object(&identify(&secret()), &RUNNABLE, sequence, &content);
     object["metadata"]["uid"] = json!("secret");
     object["metadata"]["resourceVersion"] = json!("5");
@@ -42,45 +42,45 @@ fn stored(sequence: i64) -> Value {
 
 #[test]
 fn a_sink_takes_newer_outputs_and_never_older_ones_that_the_ledger_knows() {
-    let ours = |has| may_write(Holder::Ours(has), wanted(3, 5, false));
+    let ours = |has| may_write(SinkOwner::Ours(has), wanted(3, 5, false));
     assert_eq!(
-        may_write(Holder::Nobody, wanted(3, 5, false)),
-        Verdict::Create
+        may_write(SinkOwner::Nobody, wanted(3, 5, false)),
+        SinkVerdict::Create
     );
-    assert_eq!(ours(2), Verdict::Replace);
-    assert_eq!(ours(3), Verdict::Replace);
-    assert_eq!(ours(4), Verdict::Newer(4));
-    assert_eq!(ours(5), Verdict::Newer(5));
-    assert_eq!(ours(6), Verdict::Overwrite(6));
+    assert_eq!(ours(2), SinkVerdict::Replace);
+    assert_eq!(ours(3), SinkVerdict::Replace);
+    assert_eq!(ours(4), SinkVerdict::Newer(4));
+    assert_eq!(ours(5), SinkVerdict::Newer(5));
+    assert_eq!(ours(6), SinkVerdict::Overwrite(6));
     // A newer run that no controller is about to record does not block the sink for ever.
     let waited_out = |has| {
         let wanted = Wanted {
             is_waited_out: true,
             ..wanted(3, 5, true)
         };
-        may_write(Holder::Ours(has), wanted)
+        may_write(SinkOwner::Ours(has), wanted)
     };
-    assert_eq!(waited_out(4), Verdict::Overwrite(4));
-    assert_eq!(waited_out(3), Verdict::Leave);
+    assert_eq!(waited_out(4), SinkVerdict::Overwrite(4));
+    assert_eq!(waited_out(3), SinkVerdict::Leave);
     assert_eq!(
-        may_write(Holder::Ours(3), wanted(3, 5, true)),
-        Verdict::Leave
+        may_write(SinkOwner::Ours(3), wanted(3, 5, true)),
+        SinkVerdict::Leave
     );
 }
 
 #[test]
 fn anothers_object_is_not_touched_whatever_it_says() {
     let is_ours = |object: Value| found(object).holder;
-    assert_eq!(is_ours(stored(3)), Holder::Ours(3));
+    assert_eq!(is_ours(stored(3)), SinkOwner::Ours(3));
     let mut unowned = stored(3);
     unowned["metadata"]["ownerReferences"] = json!([]);
-    assert_eq!(is_ours(unowned), Holder::Another);
+    assert_eq!(is_ours(unowned), SinkOwner::Another);
     let mut of_another = stored(3);
     of_another["metadata"]["ownerReferences"][0]["uid"] = json!("other");
-    assert_eq!(is_ours(of_another), Holder::Another);
+    assert_eq!(is_ours(of_another), SinkOwner::Another);
     let mut unmarked = stored(3);
     unmarked["metadata"]["annotations"] = json!({});
-    assert_eq!(is_ours(unmarked), Holder::Another);
+    assert_eq!(is_ours(unmarked), SinkOwner::Another);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn a_run_is_no_sink_though_it_belongs_to_the_runnable() {
     let uid = ledger.current.as_ref().unwrap().uid.clone().unwrap();
     object["metadata"]["uid"] = json!(uid);
     let found = FoundSink::from_object(SourceKind::Secret, object, &RUNNABLE, &ledger).unwrap();
-    assert_eq!(found.holder, Holder::Another);
+    assert_eq!(found.holder, SinkOwner::Another);
     assert_eq!(found.whose, "is a run of this Runnable");
 }
 
@@ -111,7 +111,7 @@ fn texts_are_written_as_they_are_and_other_values_as_compact_json() {
     let open = json!({ "text": "a\nb", "map": { "x": [1, 2] }, "none": null });
     let open: BTreeMap<String, Value> = serde_json::from_value(open).unwrap();
     let sensitive = Sensitive::new([("pin".to_owned(), json!("7731"))].into());
-    let given = Given {
+    let given = RunOutputs {
         open: &open,
         sensitive: &sensitive,
         declared: None,
@@ -124,7 +124,7 @@ fn texts_are_written_as_they_are_and_other_values_as_compact_json() {
         ("text", "a\nb"),
     ];
     let expected = expected.map(|(key, value)| (key.to_owned(), value.as_bytes().to_vec()));
-    assert_eq!(content, Content::new(expected.into()));
+    assert_eq!(content, SinkContent::new(expected.into()));
     assert_eq!(format!("{content:?}"), r#"{"map", "none", "pin", "text"}"#);
     let map = given.content(&sink(json!({ "kind": "ConfigMap", "name": "m" })));
     assert_eq!(map.get("pin"), None);
@@ -132,7 +132,7 @@ fn texts_are_written_as_they_are_and_other_values_as_compact_json() {
     let keyed = given.content(&sink(keyed));
     assert_eq!(
         keyed,
-        Content::new([("PIN".to_owned(), b"7731".to_vec())].into())
+        SinkContent::new([("PIN".to_owned(), b"7731".to_vec())].into())
     );
 }
 
@@ -143,7 +143,7 @@ fn what_is_sensitive_by_now_no_config_map_gets_though_the_status_still_has_it() 
         ("text".to_owned(), json!("a")),
     ]
     .into();
-    let given = Given {
+    let given = RunOutputs {
         open: &open,
         sensitive: &Sensitive::default(),
         declared: Some(&[("pin", true), ("text", false)].into()),
@@ -160,14 +160,14 @@ fn what_is_written_is_found_again_and_what_others_have_set_stays() {
     object["metadata"]["labels"] = json!({ "team": "a" });
     object["type"] = json!("Opaque");
     object["stringData"] = json!({ "x": "y" });
-    let content = Content::new([("b".to_owned(), b"\xff2".to_vec())].into());
+    let content = SinkContent::new([("b".to_owned(), b"\xff2".to_vec())].into());
     let next = build_replacement(&found(object), &identify(&secret()), &RUNNABLE, 4, &content);
     assert_eq!(next["metadata"]["labels"]["team"], "a");
     assert_eq!(next["metadata"]["resourceVersion"], "5");
     assert_eq!(next["type"], "Opaque");
     assert_eq!(next.get("stringData"), None);
     let again = found(next);
-    assert_eq!(again.holder, Holder::Ours(4));
+    assert_eq!(again.holder, SinkOwner::Ours(4));
     assert_eq!(again.content, content);
 }
 

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Coherence, Known, Seen, family, moving,
+    Coherence, KnownRunnables, Seen, family, moving,
     readiness::Readiness,
     settle::{cannot_look, has_looked_in_vain},
 };
@@ -32,7 +32,7 @@ pub(super) fn judge(
     trace: &Trace,
     first: &Incoherence,
     direct: &[&SourceKey],
-    known: &Known,
+    known: &KnownRunnables,
 ) -> Readiness {
     let family = family(direct.iter().copied(), known);
     let disputed: Vec<SourceKey> = trace.incoherences().map(|it| it.ancestor).collect();
@@ -88,7 +88,7 @@ fn failed(first: &Incoherence, who: &[Member<'_>], why: Lag) -> Readiness {
 
 /// Returns the failure if no Runnable is behind and none has looked without result: it names the
 /// possible causes.
-fn unexplained(first: &Incoherence, family: &[Member<'_>], known: &Known) -> Failed {
+fn unexplained(first: &Incoherence, family: &[Member<'_>], known: &KnownRunnables) -> Failed {
     let waited_for: BTreeSet<&SourceKey> = family.iter().flat_map(|it| it.1.waits_for()).collect();
     let of = |matches: &dyn Fn(&Member<'_>) -> bool| -> Vec<SourceKey> {
         let found = family.iter().filter(|it| matches(it));
@@ -121,7 +121,7 @@ fn unexplained(first: &Incoherence, family: &[Member<'_>], known: &Known) -> Fai
 
 /// Returns a wait for one of these sources, or of those that they wait for, that will look at the
 /// outputs of its own sources and has not yet.
-pub(super) fn not_yet_looked(direct: &[&SourceKey], known: &Known) -> Option<Readiness> {
+pub(super) fn not_yet_looked(direct: &[&SourceKey], known: &KnownRunnables) -> Option<Readiness> {
     let will_look = |seen: &Seen| seen.reacts() && !cannot_look(seen) && !has_looked_in_vain(seen);
     let behind = moving(direct.iter().copied(), known)
         .into_iter()
@@ -146,7 +146,7 @@ fn waiting_for(who: &[Member<'_>], why: NotReady) -> Option<Readiness> {
 /// that its rendering stays the same. All that they derive from counts, since a source may give the
 /// same as before, made from something else. A Runnable whose own sources disagree does not look,
 /// nor does one with a source of unknown provenance.
-fn is_behind(seen: &Seen, known: &Known) -> bool {
+fn is_behind(seen: &Seen, known: &KnownRunnables) -> bool {
     let looked_at = seen.looked_at();
     // Without required coherence, a missing ancestor may be one of which it saw two revisions, one
     // of them in what it reads itself. The revision of a Runnable that it waits for still shows if
@@ -165,7 +165,7 @@ fn is_behind(seen: &Seen, known: &Known) -> bool {
 }
 
 /// Returns what it has to look at, as far as that is known, or `None` if it does not look.
-fn to_look_at(seen: &Seen, known: &Known) -> Option<Sources> {
+fn to_look_at(seen: &Seen, known: &KnownRunnables) -> Option<Sources> {
     let is_of_unknown = |key| known.get(key).is_some_and(|seen| seen.is_of_unknown());
     if seen.status.current_run.is_none() || seen.waits_for().any(is_of_unknown) {
         return None;
@@ -175,7 +175,7 @@ fn to_look_at(seen: &Seen, known: &Known) -> Option<Sources> {
 
 /// Returns what the Runnables that it waits for give now, even if nothing, as far as they are
 /// known.
-fn given(seen: &Seen, known: &Known) -> Trace {
+fn given(seen: &Seen, known: &KnownRunnables) -> Trace {
     let sources = seen.waits_for().filter_map(|key| known.get_key_value(key));
     let absent = Revision::without_value();
     sources
@@ -192,7 +192,7 @@ fn not_looked_at(
     trace: &Trace,
     ancestor: &SourceKey,
     family: &[Member<'_>],
-    known: &Known,
+    known: &KnownRunnables,
 ) -> Option<Readiness> {
     let readers = family.iter().filter_map(|member| {
         let revision = seen_directly(member, ancestor, known)?;
@@ -213,7 +213,7 @@ fn not_looked_at(
 fn seen_directly<'a>(
     (_, seen): &Member<'a>,
     ancestor: &SourceKey,
-    known: &Known,
+    known: &KnownRunnables,
 ) -> Option<&'a Revision> {
     let revision = seen.looked_at()?.get(ancestor)?;
     let is_direct = !known.contains_key(ancestor) && !given(seen, known).names(ancestor);
@@ -222,7 +222,12 @@ fn seen_directly<'a>(
 
 /// Returns true if it has seen another revision of something unknown here than the present one, or
 /// than others have.
-fn differs(member: &Member<'_>, ancestor: &SourceKey, trace: &Trace, known: &Known) -> bool {
+fn differs(
+    member: &Member<'_>,
+    ancestor: &SourceKey,
+    trace: &Trace,
+    known: &KnownRunnables,
+) -> bool {
     let seen = seen_directly(member, ancestor, known);
     let now = trace.read_itself(ancestor);
     seen.is_some_and(|seen| now.is_none_or(|now| now != seen))

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use cartouche_crds::{Coherence, RunResult, WaitFor};
 
 use super::{
-    Edges, Known, Seen, coherence, graph,
+    Edges, KnownRunnables, Seen, coherence, graph,
     settle::{has_succeeded, unsettled},
 };
 use crate::{
@@ -54,7 +54,7 @@ pub struct Question<'a> {
     /// The sources of its inputs, in any order.
     pub sources: &'a [Source],
     /// The Runnables among these, as they were read with the values, and all others from a cache.
-    pub known: &'a Known,
+    pub known: &'a KnownRunnables,
     /// The edges through objects that outputs are written to. They only count for cycles: the
     /// object is what is read, and its writer is not waited for.
     pub through_sinks: &'a Edges,
@@ -155,7 +155,7 @@ pub fn trace_sources(question: &Question<'_>) -> Result<Option<Sources>, TraceEr
     Ok((!is_of_unknown).then_some(sources))
 }
 
-fn trace(sources: &[Source], known: &Known) -> Trace {
+fn trace(sources: &[Source], known: &KnownRunnables) -> Trace {
     let traced = sources
         .iter()
         .filter(|source| source.wait_for != WaitFor::Nothing);

@@ -7,7 +7,7 @@ use cartouche_crds::{
     conditions::{READY, RECONCILING, STALLED, TRUE, find, follows_upstream},
 };
 
-use super::{Known, Readiness, Seen, coherence::not_yet_looked, moving};
+use super::{KnownRunnables, Readiness, Seen, coherence::not_yet_looked, moving};
 use crate::{
     category::Category,
     ledger::Ledger,
@@ -77,7 +77,7 @@ pub fn busy(seen: &Seen) -> Option<Busy> {
 /// waits for, as far as they are known. What a suspended or deleted Runnable waits for does not
 /// count, since it reacts to none of it.
 #[must_use]
-pub fn unsettled(source: &SourceKey, known: &Known) -> Option<(SourceKey, Busy)> {
+pub fn unsettled(source: &SourceKey, known: &KnownRunnables) -> Option<(SourceKey, Busy)> {
     let mut all = moving([source], known).into_iter();
     all.find_map(|(key, seen)| Some((key.clone(), busy(seen)?)))
 }
@@ -86,7 +86,7 @@ pub fn unsettled(source: &SourceKey, known: &Known) -> Option<(SourceKey, Busy)>
 /// far as they are known. The last may be one that has not yet looked at the outputs of its own
 /// sources.
 #[must_use]
-pub fn chain(of: &SourceKey, known: &Known) -> Vec<(SourceKey, NotReady)> {
+pub fn chain(of: &SourceKey, known: &KnownRunnables) -> Vec<(SourceKey, NotReady)> {
     let (mut chain, mut at) = (Vec::new(), of.clone());
     let mut met = BTreeSet::from([of.clone()]);
     while let Some(seen) = known.get(&at) {

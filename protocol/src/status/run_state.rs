@@ -9,7 +9,7 @@ use cartouche_crds::{
 
 use crate::{
     category::Category,
-    messages::{diagnosis::outputs_unread, format::Told},
+    messages::{diagnosis::outputs_unread, format::MessageParts},
 };
 
 /// Progress of a run of the ledger, as far as it is known.
@@ -53,7 +53,7 @@ impl RunState {
     pub fn as_said(self, status: &RunnableStatus, run: &str) -> Self {
         let is_unread = || {
             find(status, RUN_TEMPLATE_READY).is_some_and(|said| {
-                let what = Told::parse(&said.message).what;
+                let what = MessageParts::parse(&said.message).what;
                 let reason = Category::OutputPathNotSatisfied.as_str();
                 said.reason == reason && what.starts_with(&format!("{}: ", outputs_unread(run)))
             })

@@ -14,51 +14,58 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// The visible part of a value.
 #[derive(Clone, Copy)]
-enum Seen {
+enum VisiblePart {
     /// The whole value.
     Whole,
     /// These fields.
-    Fields(&'static [(&'static str, Seen)]),
+    Fields(&'static [(&'static str, VisiblePart)]),
 }
 
-const METADATA: Seen = Seen::Fields(&[
-    ("annotations", Seen::Whole),
-    ("creationTimestamp", Seen::Whole),
-    ("generation", Seen::Whole),
-    ("labels", Seen::Whole),
-    ("name", Seen::Whole),
-    ("namespace", Seen::Whole),
-    ("ownerReferences", Seen::Whole),
-    ("uid", Seen::Whole),
+const METADATA: VisiblePart = VisiblePart::Fields(&[
+    ("annotations", VisiblePart::Whole),
+    ("creationTimestamp", VisiblePart::Whole),
+    ("generation", VisiblePart::Whole),
+    ("labels", VisiblePart::Whole),
+    ("name", VisiblePart::Whole),
+    ("namespace", VisiblePart::Whole),
+    ("ownerReferences", VisiblePart::Whole),
+    ("uid", VisiblePart::Whole),
 ]);
 
 /// The fields of a Runnable's spec that define the run.
-const SPEC: &[(&str, Seen)] = &[
-    ("inputs", Seen::Whole),
+const SPEC: &[(&str, VisiblePart)] = &[
+    ("inputs", VisiblePart::Whole),
     (
         "retentionPolicy",
-        Seen::Fields(&[
-            ("maxFailedRuns", Seen::Whole),
-            ("maxSuccessfulRuns", Seen::Whole),
+        VisiblePart::Fields(&[
+            ("maxFailedRuns", VisiblePart::Whole),
+            ("maxSuccessfulRuns", VisiblePart::Whole),
         ]),
     ),
-    ("runTemplateRef", Seen::Fields(&[("name", Seen::Whole)])),
+    (
+        "runTemplateRef",
+        VisiblePart::Fields(&[("name", VisiblePart::Whole)]),
+    ),
     (
         "selector",
-        Seen::Fields(&[
-            ("matchingLabels", Seen::Whole),
+        VisiblePart::Fields(&[
+            ("matchingLabels", VisiblePart::Whole),
             (
                 "resource",
-                Seen::Fields(&[("apiVersion", Seen::Whole), ("kind", Seen::Whole)]),
+                VisiblePart::Fields(&[
+                    ("apiVersion", VisiblePart::Whole),
+                    ("kind", VisiblePart::Whole),
+                ]),
             ),
         ]),
     ),
-    ("serviceAccountName", Seen::Whole),
+    ("serviceAccountName", VisiblePart::Whole),
 ];
 
-const RUNNABLE: Seen = Seen::Fields(&[("metadata", METADATA), ("spec", Seen::Fields(SPEC))]);
+const RUNNABLE: VisiblePart =
+    VisiblePart::Fields(&[("metadata", METADATA), ("spec", VisiblePart::Fields(SPEC))]);
 
-impl Seen {
+impl VisiblePart {
     /// Moves the visible part out of a value. Nothing is copied.
     fn take(self, value: &mut Value) -> Value {
         match (self, value) {

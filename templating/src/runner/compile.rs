@@ -5,7 +5,7 @@ use cartouche_engines::kinds;
 use cartouche_language::{
     Diagnostic, DiagnosticKind, Diagnostics,
     bounds::{self, MAX_TEMPLATE_BYTES},
-    open::Holder,
+    open::TagHolder,
     tag,
 };
 use serde_json::Value;
@@ -55,8 +55,8 @@ impl CompiledRunner {
         let mut problems = Vec::new();
         let compiled = Self {
             args: args
-                .map(|args| Body::compile(args, Holder::Runner, &field("args"), &mut problems)),
-            all_inputs: Body::compile(&ALL_INPUTS.into(), Holder::Runner, &[], &mut problems),
+                .map(|args| Body::compile(args, TagHolder::Runner, &field("args"), &mut problems)),
+            all_inputs: Body::compile(&ALL_INPUTS.into(), TagHolder::Runner, &[], &mut problems),
             context: ContextParts::compile(runner, &mut problems),
             files: of_files(files, &mut problems),
             containers: runner.containers.clone(),
@@ -106,7 +106,7 @@ fn of_files(files: &[RunnerFile], problems: &mut Vec<Diagnostic>) -> Vec<File> {
         };
         compiled.push(File {
             path: one.path.clone(),
-            content: Body::compile(&content, Holder::Runner, &file(index, name), problems),
+            content: Body::compile(&content, TagHolder::Runner, &file(index, name), problems),
             is_json: name == "json",
         });
     }

@@ -5,12 +5,12 @@ use cartouche_crds::{
 };
 use cartouche_engines::kinds;
 use cartouche_language::{
-    Diagnostic, DiagnosticKind, OpenPlace, Segment, json_text, open::Holder, owner_reference,
+    Diagnostic, DiagnosticKind, OpenPlace, Segment, json_text, open::TagHolder, owner_reference,
     syntax,
 };
 use serde_json::{Value, json};
 
-use super::{Content, annotations, field, render, wrong};
+use super::{FileContent, annotations, field, render, wrong};
 use crate::{body::Body, context::Context};
 
 /// The duration of no timeout, in the notation of Go.
@@ -33,8 +33,13 @@ impl ContextParts {
         let dry_run = runner.dry_run.clone().unwrap_or(Value::Bool(false));
         let timeout = runner.timeout.as_deref().unwrap_or(NO_TIMEOUT);
         let parts = Self {
-            dry_run: Body::compile(&dry_run, Holder::Runner, &field("dryRun"), problems),
-            timeout: Body::compile(&timeout.into(), Holder::Runner, &field("timeout"), problems),
+            dry_run: Body::compile(&dry_run, TagHolder::Runner, &field("dryRun"), problems),
+            timeout: Body::compile(
+                &timeout.into(),
+                TagHolder::Runner,
+                &field("timeout"),
+                problems,
+            ),
             is_endless: runner.timeout.is_none(),
         };
         if runner.context == Some(true) {
@@ -68,7 +73,7 @@ impl ContextParts {
         document: &Value,
         context: &Context,
         problems: &mut Vec<Diagnostic>,
-    ) -> Option<Content> {
+    ) -> Option<FileContent> {
         let mut read = |body: &Body, name: &str, check: fn(&Value) -> Option<DiagnosticKind>| {
             let at = field(name);
             let found = match render(body, &at, context) {
@@ -105,7 +110,7 @@ impl ContextParts {
             tags: syntax::tags(RUN_NAME),
             json: None,
         };
-        Some(Content::json(document, vec![name]))
+        Some(FileContent::json(document, vec![name]))
     }
 }
 

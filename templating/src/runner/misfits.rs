@@ -5,8 +5,8 @@ use cartouche_language::{Diagnostic, syntax};
 use serde_json::{Map, Value};
 
 use super::{
-    ARGS_PATH, ARGS_VARIABLE, CONTEXT_PATH, CONTEXT_VARIABLE, CompiledRunner, Content, Made,
-    pod::Pod,
+    ARGS_PATH, ARGS_VARIABLE, CONTEXT_PATH, CONTEXT_VARIABLE, CompiledRunner, FileContent,
+    RenderedFile, pod::RunnerPod,
 };
 
 const NAME: &str = "name";
@@ -16,7 +16,8 @@ impl CompiledRunner {
     /// in the template's pod, and containers that it lacks.
     pub(crate) fn misfits(&self, template: &Value) -> Vec<Diagnostic> {
         let mut document = template.clone();
-        let Some(pod) = Pod::find(&mut document).filter(|pod| self.is_settled(pod.fields())) else {
+        let Some(pod) = RunnerPod::find(&mut document).filter(|pod| self.is_settled(pod.fields()))
+        else {
             return Vec::new();
         };
         let mounted = pod.mount(
@@ -53,13 +54,13 @@ impl CompiledRunner {
     }
 
     /// Returns every file without its content.
-    fn without_content(&self) -> Vec<Made> {
-        let made = |annotation: String, name: String, path: &str, variable| Made {
+    fn without_content(&self) -> Vec<RenderedFile> {
+        let made = |annotation: String, name: String, path: &str, variable| RenderedFile {
             annotation,
             name,
             path: path.to_owned(),
             variable,
-            content: Content {
+            content: FileContent {
                 text: String::new(),
                 place: None,
             },

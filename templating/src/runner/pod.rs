@@ -4,7 +4,7 @@ use cartouche_engines::{kinds, merge};
 use cartouche_language::{Diagnostic, DiagnosticKind, Diagnostics, OpenPlace, Segment};
 use serde_json::{Map, Value, json};
 
-use super::{Made, field, file, wrong};
+use super::{RenderedFile, field, file, wrong};
 
 /// Name of the volume with the files.
 pub const VOLUME: &str = "cartouche-runner";
@@ -14,14 +14,14 @@ const MOUNT_PATH: &str = "mountPath";
 /// there are.
 const MOST_MOUNTS: usize = 4096;
 
-pub(super) struct Pod<'a> {
+pub(super) struct RunnerPod<'a> {
     /// The steps to the pod in the document.
     at: Vec<Segment>,
     fields: &'a mut Map<String, Value>,
     problems: Vec<Diagnostic>,
 }
 
-impl<'a> Pod<'a> {
+impl<'a> RunnerPod<'a> {
     /// Returns the pod of a run.
     pub(super) fn find(document: &'a mut Value) -> Option<Self> {
         let pointer = kinds::known_fields_of(document)?.pod_template?;
@@ -42,7 +42,7 @@ impl<'a> Pod<'a> {
     /// init containers.
     pub(super) fn mount(
         mut self,
-        files: Vec<Made>,
+        files: Vec<RenderedFile>,
         containers: Option<&[String]>,
         open: &mut Vec<OpenPlace>,
     ) -> Result<(), Diagnostics> {
@@ -122,7 +122,7 @@ impl<'a> Pod<'a> {
         wanted
     }
 
-    fn add_to_container(&mut self, list_name: &str, index: usize, files: &[Made]) {
+    fn add_to_container(&mut self, list_name: &str, index: usize, files: &[RenderedFile]) {
         let containers = object(self.fields, "spec").and_then(|spec| list(spec, list_name));
         let Some(Value::Object(container)) = containers.and_then(|list| list.get_mut(index)) else {
             return;
@@ -160,11 +160,11 @@ impl<'a> Pod<'a> {
         }
     }
 
-    fn annotate(&mut self, file: Made, open: &mut Vec<OpenPlace>) {
+    fn annotate(&mut self, file: RenderedFile, open: &mut Vec<OpenPlace>) {
         let annotations =
             object(self.fields, "metadata").and_then(|metadata| object(metadata, "annotations"));
         let at = Segment::keys(["runner"]);
-        let Made {
+        let RenderedFile {
             annotation,
             content,
             ..
@@ -191,7 +191,7 @@ impl<'a> Pod<'a> {
 }
 
 /// Returns the place of a file in the template, by its position among all files.
-fn made_at(files: &[Made], position: usize) -> Vec<Segment> {
+fn made_at(files: &[RenderedFile], position: usize) -> Vec<Segment> {
     let of_template = files.iter().filter(|file| file.variable.is_some()).count();
     match position.checked_sub(of_template) {
         Some(index) => file(index, "path"),

@@ -1,7 +1,7 @@
 //! `ClusterRunTemplate.status`: every defect of a template, by its path.
 
 use anyhow::Result;
-use cartouche_protocol::messages::format::Told;
+use cartouche_protocol::messages::format::MessageParts;
 use serde_json::{Value, json};
 
 use crate::world::{SECONDS, TEMPLATE, TEST_OBJ, World, condition, document, stamps};
@@ -179,7 +179,7 @@ async fn all_problems_of_a_template_are_named_at_once() -> Result<()> {
     spec["outputs"] = json!({ "o": "" });
     world.template(spec).await?;
     let (_, _, said) = world.accepted(&world.template_name()).await?;
-    let told = Told::parse(&said);
+    let told = MessageParts::parse(&said);
     let first = "it would fail for every Runnable: the template has no kind; spec.a[0]: ";
     assert!(told.what.starts_with(first), "{said}");
     assert!(told.to_do.is_some(), "{said}");
@@ -318,7 +318,7 @@ async fn a_runnable_says_what_is_wrong_with_its_template() -> Result<()> {
     let (_, _, problem) = world.accepted(&world.template_name()).await?;
     let said = subject.fails_in_full("TemplateStampFailure", "").await?;
     let template = world.template_name();
-    let problem = Told::parse(&problem).in_full.unwrap_or_default();
+    let problem = MessageParts::parse(&problem).in_full.unwrap_or_default();
     let wanted = format!("unable to stamp object for run template [{template}]: {problem}");
     assert_eq!(said, wanted);
     let begin = std::time::Instant::now();

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anyhow::bail;
 use cartouche_authoring::foreign::in_one_line;
 use cartouche_crds::{PROFILE_ANNOTATION, Runnable};
-use cartouche_protocol::{ledger::Due, messages::format::Told, status::RunState};
+use cartouche_protocol::{ledger::Due, messages::format::MessageParts, status::RunState};
 use kube::{
     ResourceExt as _,
     api::{DynamicObject, PostParams},
@@ -235,7 +235,7 @@ fn notes(prospect: &Prospect, last: &Last, served: bool) -> Vec<String> {
         Last::NotSeen { .. } | Last::Known(_) => {}
     }
     notes.extend(prospect.newer.as_ref().map(|newer| {
-        let what = in_one_line(Told::parse(&newer.message).what);
+        let what = in_one_line(MessageParts::parse(&newer.message).what);
         format!("{what}; the newer release decides about the run")
     }));
     if let Last::Known(found) = last

@@ -8,7 +8,7 @@ use cartouche_crds::{
     Runnable,
     conditions::{READY, STALLED, TRUE},
 };
-use cartouche_protocol::{category::Category, messages::format::Told, status::RunState};
+use cartouche_protocol::{category::Category, messages::format::MessageParts, status::RunState};
 use tokio::time::Instant;
 
 use crate::{
@@ -83,7 +83,7 @@ fn awaited(runnable: &Runnable) -> Awaited {
     let ready = runs::condition(runnable, READY);
     let why = ready.map_or(
         "no controller has reconciled it yet",
-        |ready| match Told::own(&ready.message) {
+        |ready| match MessageParts::own(&ready.message) {
             "" => &ready.reason,
             message => message,
         },

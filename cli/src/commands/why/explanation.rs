@@ -8,7 +8,8 @@ use cartouche_crds::{
 };
 use cartouche_engines::{RunReason, is_of_memory_limit, kinds::standing};
 use cartouche_protocol::{
-    advice::advice, category::Category, ledger::Due, messages::format::Told, status::blocking,
+    advice::advice, category::Category, ledger::Due, messages::format::MessageParts,
+    status::blocking,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt as _;
@@ -223,7 +224,9 @@ impl Explanation {
         let advised = status.zip(blocking).filter(|_| !is_deleted);
         let advised = advised.and_then(|(status, blocking)| advice(status, blocking));
         let newer = newer_release::left_alone(runnable);
-        let newer = newer.as_ref().map(|newer| Told::parse(&newer.message));
+        let newer = newer
+            .as_ref()
+            .map(|newer| MessageParts::parse(&newer.message));
         let advised = newer
             .as_ref()
             .map_or(advised, |newer| newer.to_do.map(Cow::Borrowed));

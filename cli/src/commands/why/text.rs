@@ -7,7 +7,7 @@ use cartouche_crds::{RerunRequest, conditions::RUN_TEMPLATE_READY};
 use cartouche_engines::Judged;
 use cartouche_protocol::{
     category::Category,
-    messages::{diagnosis::format_name, format::Told},
+    messages::{diagnosis::format_name, format::MessageParts},
     status::{BEING_MADE, NOT_ENDED, RunState, is_at_work},
     trace::SourceKey,
 };
@@ -107,7 +107,7 @@ fn state(explanation: &Explanation) -> String {
     let blocking = explanation.blocked_by.as_ref();
     // A message of an engine has no parts.
     let blocking = blocking.filter(|blocking| blocking.condition == RUN_TEMPLATE_READY);
-    let in_full = blocking.and_then(|blocking| Told::parse(&blocking.message).in_full);
+    let in_full = blocking.and_then(|blocking| MessageParts::parse(&blocking.message).in_full);
     if let Some(in_full) = in_full {
         let _ = writeln!(out, "  in full: {}", in_one_line(in_full));
     }
@@ -151,7 +151,7 @@ fn awaited(sources: &Standing) -> String {
 /// Returns what blocks the Runnable, in words for people.
 fn what_blocks<'a>(explanation: &'a Explanation, blocking: &'a BlockedBy) -> &'a str {
     if blocking.condition == RUN_TEMPLATE_READY {
-        Told::parse(&blocking.message).what
+        MessageParts::parse(&blocking.message).what
     } else {
         // The message of Ready says more about a run than its engine does.
         &explanation.message
@@ -321,7 +321,7 @@ fn is_running(explanation: &Explanation, sequence: i64) -> bool {
 /// Returns true if the blocking condition has said already why the next run is unknown.
 fn is_said_above(explanation: &Explanation, message: &str) -> bool {
     let blocking = explanation.blocked_by.as_ref();
-    blocking.is_some_and(|blocking| Told::parse(&blocking.message).what == message)
+    blocking.is_some_and(|blocking| MessageParts::parse(&blocking.message).what == message)
 }
 
 /// Returns a line on the next run.

@@ -33,7 +33,7 @@ fn waiting(reason: &str) -> Value {
     })
 }
 
-fn known(all: &[&Runnable]) -> Known {
+fn known(all: &[&Runnable]) -> KnownRunnables {
     let of = |it: &&Runnable| {
         let key = SourceKey::runnable("shop", &it.name_any());
         (key, Arc::new(Seen::from_runnable(it)))

@@ -4,7 +4,7 @@ use cartouche_crds::RunResult;
 use cartouche_protocol::{
     ledger::{CREATES_SETTLE_IN, Ledger, OutputsRead, RunName},
     references::SourceObject,
-    sinks::Verdict,
+    sinks::SinkVerdict,
 };
 
 use crate::{clock::boot_time, lock::lock, reconcile::reconciliation::Reconciliation};
@@ -16,9 +16,9 @@ impl Reconciliation<'_> {
         &self,
         ledger: &Ledger,
         object: &SourceObject,
-        verdict: Verdict,
+        verdict: SinkVerdict,
     ) -> bool {
-        let Verdict::Newer(has) = verdict else {
+        let SinkVerdict::Newer(has) = verdict else {
             lock(&self.memory).sinks.clear_ahead(object);
             return false;
         };

@@ -4,7 +4,7 @@
 use cartouche_crds::OutputsFrom;
 use cartouche_protocol::{
     references::SourceObject,
-    sinks::{Content, Holder, Sinks},
+    sinks::{SinkContent, SinkOwner, Sinks},
 };
 
 use super::Read;
@@ -25,10 +25,10 @@ impl Reconciliation<'_> {
         &self,
         object: &SourceObject,
         sequence: i64,
-        content: &Content,
+        content: &SinkContent,
         was_changed: bool,
     ) {
-        let has = digest(Some((Holder::Ours(sequence), content)));
+        let has = digest(Some((SinkOwner::Ours(sequence), content)));
         let mut memory = lock(&self.memory);
         memory.sinks.leave(object, has, was_changed, boot_time());
     }

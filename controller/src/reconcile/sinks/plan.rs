@@ -6,7 +6,7 @@ use cartouche_crds::{OutputsFrom, SinkKind};
 use cartouche_engines::Sensitive;
 use cartouche_protocol::{
     ledger::Ledger,
-    sinks::{Content, Given, Holder, SinkProblem, Verdict, Wanted, may_write},
+    sinks::{RunOutputs, SinkContent, SinkOwner, SinkProblem, SinkVerdict, Wanted, may_write},
 };
 
 use super::{Progress, Read, sensitive};
@@ -15,7 +15,7 @@ use crate::{lock::lock, reconcile::reconciliation::Reconciliation};
 /// A planned write of a sink.
 pub(super) struct Write<'a> {
     pub(super) read: Read<'a>,
-    pub(super) content: Content,
+    pub(super) content: SinkContent,
     pub(super) sensitive: Sensitive,
     /// Number that the found sink has, if the ledger never gave it, or its run gave nothing.
     pub(super) put_back: Option<i64>,
@@ -56,7 +56,7 @@ impl Reconciliation<'_> {
                     continue;
                 }
             };
-            let given = Given {
+            let given = RunOutputs {
                 open,
                 sensitive: &sensitive,
                 declared: declared.as_ref(),
@@ -65,7 +65,7 @@ impl Reconciliation<'_> {
             let is_held = read.found.as_ref().is_some_and(|it| it.content == content);
             let was_changed = self.was_changed(&read);
             match may_write(holder, Wanted { is_held, ..wanted }) {
-                Verdict::Leave => {
+                SinkVerdict::Leave => {
                     progress.sinks.note(&read.object, from.sequence, false);
                     self.leave_sink(&read.object, from.sequence, &content, false);
                     if let Some(found) = read.found {
@@ -82,7 +82,7 @@ impl Reconciliation<'_> {
                     content,
                     sensitive,
                     put_back: match verdict {
-                        Verdict::Overwrite(has) => Some(has),
+                        SinkVerdict::Overwrite(has) => Some(has),
                         _ => None,
                     },
                     was_changed,
@@ -99,14 +99,14 @@ impl Reconciliation<'_> {
         from: &OutputsFrom,
         read: &Read<'_>,
         progress: &mut Progress,
-    ) -> Option<(Holder, Wanted)> {
+    ) -> Option<(SinkOwner, Wanted)> {
         let found = read.found.as_ref();
-        let holder = found.map_or(Holder::Nobody, |found| found.holder);
+        let holder = found.map_or(SinkOwner::Nobody, |found| found.holder);
         let mut wanted = Wanted::new(ledger, from, false);
         let verdict = may_write(holder, wanted);
         wanted.is_waited_out = self.is_waited_out(ledger, &read.object, verdict).await;
         match may_write(holder, wanted) {
-            Verdict::NotOurs => {
+            SinkVerdict::NotOurs => {
                 let whose = read.found.as_ref().map(|found| found.whose.clone());
                 progress.sinks.note(&read.object, 0, true);
                 lock(&self.memory).sinks.give_up(&read.object);
@@ -114,7 +114,7 @@ impl Reconciliation<'_> {
                 progress.problems.push(problem);
                 None
             }
-            Verdict::Newer(has) => {
+            SinkVerdict::Newer(has) => {
                 progress.sinks.note(&read.object, has, false);
                 None
             }

@@ -16,7 +16,7 @@ use cartouche_protocol::{
         diagnosis::Diagnosis,
         reconcile_error::{ReconcileError, Requeue},
     },
-    pace::Change,
+    pace::StatusChange,
 };
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -93,7 +93,7 @@ async fn a_further_change_is_said_to_settle_after_anything_else_was_said_here() 
         observed_generation: Some(0),
         ..runnable("r").status.unwrap()
     };
-    let change = Change::of_runnable(&RunnableStatus::default(), &status);
+    let change = StatusChange::of_runnable(&RunnableStatus::default(), &status);
     lock(&memory).pace.record_write(&change, boot_time());
     look(&ctx, "16").await;
     assert_eq!(taken.load(Ordering::SeqCst), 2);

@@ -9,7 +9,7 @@ use super::Diagnosis;
 
 /// A run that does not begin without approval.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Guarded {
+pub struct ApprovalGuard {
     /// The text that approves it.
     pub wanted: Approval,
     /// The namespace of the Runnable.
@@ -18,7 +18,7 @@ pub struct Guarded {
     pub runnable: String,
 }
 
-impl Guarded {
+impl ApprovalGuard {
     pub(super) fn approve(&self) -> String {
         let (namespace, runnable) = (&self.namespace, &self.runnable);
         format!(
@@ -77,7 +77,7 @@ pub(super) fn sentence(diagnosis: &Diagnosis) -> String {
 }
 
 /// Returns the sentence for a run that waits, with what the annotation approves instead.
-fn waiting(guarded: &Guarded, given: Option<GivenApproval>) -> String {
+fn waiting(guarded: &ApprovalGuard, given: Option<GivenApproval>) -> String {
     let waits = waits_for_a_person(guarded.wanted.sequence);
     match given {
         Some(given) => format!("{waits} ({given})"),
@@ -87,7 +87,7 @@ fn waiting(guarded: &Guarded, given: Option<GivenApproval>) -> String {
 
 /// Returns the sentence for a rejected run, with the person's reason. `{:?}` escapes control
 /// sequences for terminals in it.
-fn rejected(guarded: &Guarded, rejection: &Rejection) -> String {
+fn rejected(guarded: &ApprovalGuard, rejection: &Rejection) -> String {
     let by = match rejection.by.as_str() {
         "" => "a user".to_owned(),
         by => format!("{by:?}"),

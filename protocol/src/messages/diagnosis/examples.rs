@@ -6,7 +6,7 @@ use cartouche_crds::{Approval, Rejection, StatusBytes, Stop, StopReason};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
 use super::{
-    Busy, Denied, Diagnosis, Failed, Fault, GivenApproval, Guarded, Held, Holder, InTheWay,
+    ApprovalGuard, Busy, Denied, Diagnosis, Failed, Fault, GivenApproval, Held, Holder, InTheWay,
     NotReady, NotRefreshed, Unchosen, Who, Why,
 };
 use crate::trace::SourceKey;
@@ -230,8 +230,8 @@ impl Diagnosis {
     }
 }
 
-fn guarded() -> Guarded {
-    Guarded {
+fn guarded() -> ApprovalGuard {
+    ApprovalGuard {
         wanted: Approval {
             sequence: 4,
             hash: "v1:00ff".to_owned(),

@@ -10,12 +10,12 @@ fn to(name: &str, refresh_token: Option<&str>) -> Pin {
     }
 }
 
-fn in_status(name: &str, refresh_token: Option<&str>) -> Known {
-    Known::Status(Some(to(name, refresh_token)))
+fn in_status(name: &str, refresh_token: Option<&str>) -> PinOrigin {
+    PinOrigin::Status(Some(to(name, refresh_token)))
 }
 
-fn on_run(name: &str, refresh_token: Option<&str>) -> Known {
-    Known::Run(Some(to(name, refresh_token)))
+fn on_run(name: &str, refresh_token: Option<&str>) -> PinOrigin {
+    PinOrigin::Run(Some(to(name, refresh_token)))
 }
 
 fn pinned(pin: Pin) -> Settled {
@@ -28,7 +28,7 @@ fn pinned(pin: Pin) -> Settled {
 #[test]
 fn the_first_choice_is_pinned_and_a_request_that_is_there_is_answered_with_it() {
     let scene = Scene::new([("a", json!([{}]))]);
-    for known in [Known::Status(None), Known::Run(None)] {
+    for known in [PinOrigin::Status(None), PinOrigin::Run(None)] {
         assert_eq!(scene.pin(&known, None), Ok(pinned(to("a", None))));
         assert_eq!(scene.pin(&known, Some("1")), Ok(pinned(to("a", Some("1")))));
     }
@@ -41,16 +41,16 @@ fn without_a_profile_there_is_no_pin_so_that_the_first_one_that_matches_is_taken
         pin: None,
         not_refreshed: None,
     };
-    assert_eq!(scene.pin(&Known::Status(None), Some("1")), Ok(nothing));
+    assert_eq!(scene.pin(&PinOrigin::Status(None), Some("1")), Ok(nothing));
     scene.is_required = true;
-    let held = scene.pin(&Known::Status(None), None).unwrap_err();
+    let held = scene.pin(&PinOrigin::Status(None), None).unwrap_err();
     assert!(
         matches!(held, Held::Unchosen(Unchosen::NoneMatches(_))),
         "{held:?}"
     );
     scene.profiles = vec![("a", profile(json!([{}])))];
     assert_eq!(
-        scene.pin(&Known::Status(None), None),
+        scene.pin(&PinOrigin::Status(None), None),
         Ok(pinned(to("a", None)))
     );
 }

@@ -66,7 +66,8 @@ proptest! {
     fn the_order_of_profiles_and_rules_never_matters((scene, shuffled) in scenes()) {
         prop_assert_eq!(scene.choose(), shuffled.choose());
         for requested in [None, Some("1")] {
-            for known in [Known::Status(None), Known::Run(Some(Pin { name: "a".to_owned(), refresh_token: None }))] {
+            let pin = Pin { name: "a".to_owned(), refresh_token: None };
+            for known in [PinOrigin::Status(None), PinOrigin::Run(Some(pin))] {
                 prop_assert_eq!(scene.pin(&known, requested), shuffled.pin(&known, requested));
             }
         }
@@ -94,7 +95,7 @@ proptest! {
     fn a_pin_changes_only_by_a_request((scene, _) in scenes(), token in prop::option::of("[12]")) {
         let pinned = Pin { name: "b".to_owned(), refresh_token: token.clone() };
         let exists = scene.profiles.iter().any(|(name, _)| *name == "b");
-        match scene.pin(&Known::Status(Some(pinned.clone())), token.as_deref()) {
+        match scene.pin(&PinOrigin::Status(Some(pinned.clone())), token.as_deref()) {
             Ok(settled) => {
                 prop_assert!(exists);
                 prop_assert_eq!(settled, Settled { pin: Some(pinned), not_refreshed: None });

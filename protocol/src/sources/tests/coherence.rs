@@ -4,8 +4,8 @@ use super::sample::*;
 use crate::{
     messages::diagnosis::{Busy, Failed, Lag, NotReady},
     sources::{
-        Coherence, Edges, Known, Provenance, Question, Readiness, Seen, Source, Value, WaitFor,
-        rests_on_own_reads,
+        Coherence, Edges, KnownRunnables, Provenance, Question, Readiness, Seen, Source, Value,
+        WaitFor, rests_on_own_reads,
     },
     trace::{Revision, SourceKey, Sources},
 };
@@ -19,7 +19,7 @@ fn root(text: &str) -> Seen {
 }
 
 /// A has given `new`, and so has b for it.
-fn diamond(c: Seen) -> Known {
+fn diamond(c: Seen) -> KnownRunnables {
     known([
         ("a", root("new")),
         ("b", reading(gave("b2", &from("new")), ["a"])),
@@ -288,7 +288,7 @@ fn who_did_without_an_output_has_to_look_when_there_is_one() {
 }
 
 /// X reads the `ConfigMap` as well, which is at this revision.
-fn asked_with_file(text: &str, names: &[&str], all: &Known) -> Readiness {
+fn asked_with_file(text: &str, names: &[&str], all: &KnownRunnables) -> Readiness {
     let own = Source {
         key: file("sizes"),
         wait_for: WaitFor::Settled,
@@ -356,7 +356,7 @@ fn who_cannot_look_is_not_waited_for_to_look_at_a_config_map() {
 
 #[test]
 fn that_sources_differ_rests_on_what_is_read_here_only_where_that_is_in_dispute() {
-    let rests = |read: &[Source], all: &Known, coherence| {
+    let rests = |read: &[Source], all: &KnownRunnables, coherence| {
         rests_on_own_reads(&Question {
             of: &key("x"),
             account: ACCOUNT,

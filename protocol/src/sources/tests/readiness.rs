@@ -4,8 +4,8 @@ use super::sample::*;
 use crate::{
     messages::diagnosis::{Busy, Failed, NotReady},
     sources::{
-        Coherence, Edges, Known, Provenance, Question, Readiness, Seen, Source, SourceError, Value,
-        WaitFor, readiness, trace_sources,
+        Coherence, Edges, KnownRunnables, Provenance, Question, Readiness, Seen, Source,
+        SourceError, Value, WaitFor, readiness, trace_sources,
     },
     trace::{SourceKey, Sources},
 };
@@ -28,7 +28,7 @@ fn holding(value: Value, of: Source) -> Source {
 #[test]
 fn without_sources_it_is_ready() {
     let nothing = Readiness::Ready(Some(Sources::default()));
-    assert_eq!(answer(&[], &Known::new()), nothing);
+    assert_eq!(answer(&[], &KnownRunnables::new()), nothing);
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn an_object_that_is_not_ready_is_waited_for() {
         revision: Some(revision("1")),
     }];
     let expected = Readiness::NotReady(file("sizes"), NotReady::ObjectNotReady);
-    assert_eq!(answer(&read, &Known::new()), expected);
+    assert_eq!(answer(&read, &KnownRunnables::new()), expected);
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn whoever_stems_from_itself_is_told_the_way_round_before_anything_else() {
     let round = Readiness::Cycle(vec![key("x"), key("a"), key("b")]);
     assert_eq!(asked(["a"], &all), round);
     let itself = Readiness::Cycle(vec![key("x")]);
-    assert_eq!(asked(["x"], &Known::new()), itself);
+    assert_eq!(asked(["x"], &KnownRunnables::new()), itself);
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn where_coherence_is_ignored_what_is_disputed_is_not_traced() {
 }
 
 /// The answer for `x`, which reads the `ConfigMap` `m`, with these edges through sinks.
-fn reading_map(through_sinks: &Edges, known: &Known) -> Readiness {
+fn reading_map(through_sinks: &Edges, known: &KnownRunnables) -> Readiness {
     readiness(&Question {
         of: &key("x"),
         account: ACCOUNT,
@@ -253,14 +253,14 @@ fn whoever_reads_what_one_writes_that_stems_from_it_is_on_a_cycle_and_is_told_th
     // The edges alone are enough for what is reached only through it.
     let mut apart = edges.clone();
     apart.insert(key("b"), [key("x")].into());
-    assert_eq!(reading_map(&apart, &Known::new()), way);
+    assert_eq!(reading_map(&apart, &KnownRunnables::new()), way);
     let own = Edges::from([reads_map, (map.clone(), [key("x")].into())]);
     assert_eq!(
-        reading_map(&own, &Known::new()),
+        reading_map(&own, &KnownRunnables::new()),
         Readiness::Cycle(vec![key("x"), map])
     );
     assert!(matches!(
-        reading_map(&edges, &Known::new()),
+        reading_map(&edges, &KnownRunnables::new()),
         Readiness::Ready(_)
     ));
 }
@@ -335,7 +335,7 @@ proptest! {
         all in prop::collection::vec((seen(), wait_for(), value()), 0..5)
     ) {
         let named = |number: usize| format!("a{}", number % 3);
-        let mut known = Known::new();
+        let mut known = KnownRunnables::new();
         for (number, (seen, ..)) in all.iter().enumerate() {
             known.insert(key(&named(number)), seen.clone().into());
         }
@@ -359,7 +359,9 @@ proptest! {
     ) {
         let named = |number: usize| format!("a{number}");
         let keyed = all.iter().enumerate();
-        let known: Known = keyed.map(|(number, (seen, _))| (key(&named(number)), seen.clone().into())).collect();
+        let known: KnownRunnables = keyed
+            .map(|(number, (seen, _))| (key(&named(number)), seen.clone().into()))
+            .collect();
         let keyed = all.iter().enumerate();
         let read: Vec<Source> = keyed.map(|(number, (_, wait_for))| source(&named(number), *wait_for, &known)).collect();
         if let Readiness::Ready(Some(from)) = answer(&read, &known) {

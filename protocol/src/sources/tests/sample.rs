@@ -15,8 +15,8 @@ use serde_json::json;
 use crate::{
     ledger::tests::sample::{at, ended, outputs_from, values},
     sources::{
-        Coherence, Edges, Known, Provenance, Question, Readiness, Seen, Source, Value, WaitFor,
-        readiness,
+        Coherence, Edges, KnownRunnables, Provenance, Question, Readiness, Seen, Source, Value,
+        WaitFor, readiness,
     },
     status::{ConditionValue, condition},
     trace::{Revision, SourceKey, Sources},
@@ -146,12 +146,12 @@ pub(super) fn reading<const N: usize>(seen: Seen, names: [&str; N]) -> Seen {
     }
 }
 
-pub(super) fn known<const N: usize>(all: [(&str, Seen); N]) -> Known {
+pub(super) fn known<const N: usize>(all: [(&str, Seen); N]) -> KnownRunnables {
     all.map(|(name, seen)| (key(name), seen.into())).into()
 }
 
 /// A source that gives a value.
-pub(super) fn source(name: &str, wait_for: WaitFor, known: &Known) -> Source {
+pub(super) fn source(name: &str, wait_for: WaitFor, known: &KnownRunnables) -> Source {
     let seen = known.get(&key(name));
     Source {
         key: key(name),
@@ -162,12 +162,12 @@ pub(super) fn source(name: &str, wait_for: WaitFor, known: &Known) -> Source {
 }
 
 /// The answer for `x`, which reads these and waits until they are settled.
-pub(super) fn asked<const N: usize>(names: [&str; N], known: &Known) -> Readiness {
+pub(super) fn asked<const N: usize>(names: [&str; N], known: &KnownRunnables) -> Readiness {
     let sources = names.map(|name| source(name, WaitFor::Settled, known));
     answer(&sources, known)
 }
 
-pub(super) fn answer(sources: &[Source], known: &Known) -> Readiness {
+pub(super) fn answer(sources: &[Source], known: &KnownRunnables) -> Readiness {
     readiness(&Question {
         of: &key("x"),
         account: ACCOUNT,

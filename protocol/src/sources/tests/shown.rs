@@ -5,7 +5,7 @@ use cartouche_crds::conditions::RUN_TEMPLATE_READY;
 use super::sample::*;
 use crate::{
     messages::diagnosis::{Busy, Failed, Lag, NotReady},
-    sources::{Coherence, Edges, Known, Question, Readiness, Seen, WaitFor, readiness},
+    sources::{Coherence, Edges, KnownRunnables, Question, Readiness, Seen, WaitFor, readiness},
     trace::SourceKey,
 };
 
@@ -39,14 +39,14 @@ fn upstream(name: &str) -> Readiness {
 }
 
 /// The answer shown for `x`, which reads these and waits until they are settled.
-fn told<const N: usize>(names: [&str; N], known: &Known) -> Readiness {
+fn told<const N: usize>(names: [&str; N], known: &KnownRunnables) -> Readiness {
     told_through(names, &Edges::new(), known)
 }
 
 fn told_through<const N: usize>(
     names: [&str; N],
     through_sinks: &Edges,
-    known: &Known,
+    known: &KnownRunnables,
 ) -> Readiness {
     let sources = names.map(|name| source(name, WaitFor::Settled, known));
     let question = Question {

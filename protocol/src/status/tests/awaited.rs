@@ -137,6 +137,6 @@ fn the_conditions_that_cartographer_did_not_have_leave_out_its_words() {
     assert!(message(&status, READY).ends_with("; in full: not found"));
     assert_eq!(
         message(&status, RECONCILING),
-        Told::own(message(&status, READY))
+        MessageParts::own(message(&status, READY))
     );
 }

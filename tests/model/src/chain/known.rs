@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cartouche_protocol::{
-    sources::{Coherence, Known, Seen, Source, Value, WaitFor},
+    sources::{Coherence, KnownRunnables, Seen, Source, Value, WaitFor},
     trace::{Revision, SourceKey, Sources},
 };
 use serde_json::json;
@@ -109,9 +109,9 @@ impl Chain {
     }
 
     /// Returns all Runnables: these as they were read, the others as they are cached.
-    pub(super) fn known(&self, cache: &[Stored], read: &[(Who, Stored)]) -> Known {
+    pub(super) fn known(&self, cache: &[Stored], read: &[(Who, Stored)]) -> KnownRunnables {
         let cached = cache.iter().enumerate();
-        let mut known: Known = cached
+        let mut known: KnownRunnables = cached
             .map(|(who, stored)| (key(who), self.seen(who, stored).into()))
             .collect();
         known.extend(
@@ -126,7 +126,7 @@ impl Chain {
         &self,
         who: Who,
         own: &Stored,
-        known: &Known,
+        known: &KnownRunnables,
     ) -> Vec<(Source, Option<u8>)> {
         let reads = self.reads(who, own).iter();
         reads

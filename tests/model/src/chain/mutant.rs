@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cartouche_protocol::{
     ledger::Ledger,
-    sources::{Known, Provenance, Seen, Source, Value, WaitFor},
+    sources::{KnownRunnables, Provenance, Seen, Source, Value, WaitFor},
     trace::{Revision, SourceKey},
 };
 
@@ -66,7 +66,11 @@ impl Mutant {
     }
 
     /// Bends the knowledge of all Runnables, of which these were read.
-    pub(super) fn bend_known(self, mut known: Known, read: &[(Who, Stored)]) -> Known {
+    pub(super) fn bend_known(
+        self,
+        mut known: KnownRunnables,
+        read: &[(Who, Stored)],
+    ) -> KnownRunnables {
         if self == Self::NearOnly {
             let direct: Vec<SourceKey> = read.iter().map(|(who, _)| key(*who)).collect();
             for (_, seen) in known.iter_mut().filter(|(it, _)| !direct.contains(it)) {

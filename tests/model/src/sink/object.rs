@@ -8,7 +8,7 @@ use cartouche_language::Owner;
 use cartouche_protocol::{
     ledger::Ledger,
     references::SourceKind,
-    sinks::{self, Content, FoundSink, Given, build_object, build_replacement},
+    sinks::{self, FoundSink, RunOutputs, SinkContent, build_object, build_replacement},
 };
 use serde_json::{Value, json};
 
@@ -53,9 +53,9 @@ fn outputs(number: u8) -> BTreeMap<String, Value> {
 }
 
 /// Returns the content of a sink for the run of a number.
-pub(super) fn content(number: u8) -> Content {
+pub(super) fn content(number: u8) -> SinkContent {
     let (open, sensitive) = (outputs(number), Sensitive::default());
-    let given = Given {
+    let given = RunOutputs {
         open: &open,
         sensitive: &sensitive,
         declared: None,

@@ -1,6 +1,6 @@
 //! A look of a worker, step by step.
 
-use cartouche_protocol::sinks::{Holder, Verdict, Wanted, may_write};
+use cartouche_protocol::sinks::{SinkOwner, SinkVerdict, Wanted, may_write};
 
 use super::{
     model::SinkModel,
@@ -87,15 +87,15 @@ impl SinkModel {
     fn write_sink(&self, world: &mut World, pass: &mut Pass) -> bool {
         let ledger = object::ledger(pass.next);
         let found = pass.found.and_then(|it| object::found(it, &ledger));
-        let mut holder = found.as_ref().map_or(Holder::Nobody, |it| it.holder);
-        if self.setup.mutant == Mutant::OwnerUnread && holder == Holder::Another {
-            holder = Holder::Ours(0);
+        let mut holder = found.as_ref().map_or(SinkOwner::Nobody, |it| it.holder);
+        if self.setup.mutant == Mutant::OwnerUnread && holder == SinkOwner::Another {
+            holder = SinkOwner::Ours(0);
         }
         if !pass.next.wants {
-            if holder == Holder::Nobody && self.may_land(world) {
+            if holder == SinkOwner::Nobody && self.may_land(world) {
                 return false;
             }
-            if matches!(holder, Holder::Ours(_)) {
+            if matches!(holder, SinkOwner::Ours(_)) {
                 // The sink is deleted as it was read. It is forgotten once it is seen to be gone.
                 if world.object.is_some() && world.object != pass.found {
                     return false;
@@ -117,20 +117,20 @@ impl SinkModel {
             .as_ref()
             .is_some_and(|it| it.content == object::content(number));
         let mut wanted = Wanted::new(&ledger, from, is_held);
-        if let Verdict::Newer(has) = may_write(holder, wanted) {
+        if let SinkVerdict::Newer(has) = may_write(holder, wanted) {
             wanted.is_waited_out = self.is_waited_out(world, has);
         }
         let verdict = may_write(holder, wanted);
         let verdict = match (verdict, self.setup.mutant) {
-            (Verdict::Newer(_), Mutant::NewerUnheeded) => Verdict::Replace,
-            (Verdict::Overwrite(has), Mutant::NeverOverwritten) => Verdict::Newer(has),
+            (SinkVerdict::Newer(_), Mutant::NewerUnheeded) => SinkVerdict::Replace,
+            (SinkVerdict::Overwrite(has), Mutant::NeverOverwritten) => SinkVerdict::Newer(has),
             (verdict, _) => verdict,
         };
         match verdict {
-            Verdict::Leave => pass.next.told = number,
-            Verdict::Newer(has) => pass.next.told = u8::try_from(has).unwrap_or_default(),
-            Verdict::NotOurs => pass.next.told = 0,
-            Verdict::Create | Verdict::Replace | Verdict::Overwrite(_) => {
+            SinkVerdict::Leave => pass.next.told = number,
+            SinkVerdict::Newer(has) => pass.next.told = u8::try_from(has).unwrap_or_default(),
+            SinkVerdict::NotOurs => pass.next.told = 0,
+            SinkVerdict::Create | SinkVerdict::Replace | SinkVerdict::Overwrite(_) => {
                 let is_as_read = world.object == pass.found;
                 if !is_as_read && self.setup.mutant != Mutant::NoResourceVersion {
                     return false;

@@ -1,7 +1,7 @@
 //! Outputs that a run may lack.
 
 use anyhow::Result;
-use cartouche_protocol::messages::format::Told;
+use cartouche_protocol::messages::format::MessageParts;
 use serde_json::{Value, json};
 
 use crate::world::{
@@ -53,7 +53,7 @@ async fn a_run_without_a_required_output_gives_none_and_the_condition_names_it_a
     let run = subject.run(2).await?;
     world.play(&run, succeeded("True", "")).await?;
     let said = subject.fails("OutputPathNotSatisfied", "").await?;
-    let told = Told::parse(&said);
+    let told = MessageParts::parse(&said);
     let wanted = format!(
         "run {} succeeded, but gives no outputs: output \"answer\" has no value at .status.answer: jsonpath returned empty list: .status.answer",
         name_of(&run)

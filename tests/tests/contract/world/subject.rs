@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use cartouche_language::name_suffix;
-use cartouche_protocol::messages::format::{Told, without_tries};
+use cartouche_protocol::messages::format::{MessageParts, without_tries};
 use cartouche_tests::cluster::Seen;
 use serde_json::{Value, json};
 
@@ -134,7 +134,7 @@ impl Subject {
     /// stand before it.
     pub async fn fails_in_full(&self, reason: &str, part: &str) -> Result<String> {
         let said = self.fails(reason, part).await?;
-        let told = Told::parse(&said);
+        let told = MessageParts::parse(&said);
         ensure!(told.to_do.is_some(), "it does not say what to do: {said}");
         let in_full = told.in_full.with_context(|| said.clone())?;
         Ok(in_full.to_owned())
