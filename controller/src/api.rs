@@ -35,7 +35,7 @@ pub(crate) use error::answers;
 use page::Page;
 pub use path::{ResourcePath, api_root, field_query, label_query};
 pub(crate) use refused_values::UNPARSED;
-pub use watch_one::Told;
+pub use watch_one::WatchEvent;
 pub use writes::CreateMode;
 
 /// Timeout of a request, including its answer, unless `--request-timeout` sets another. Giving up sooner is safe: a

@@ -53,7 +53,7 @@ pub(crate) struct Inputs {
 }
 
 /// A Runnable with its inputs, unless these are too heavy for any template.
-pub struct Whole {
+pub struct WholeRunnable {
     /// The Runnable.
     pub(crate) runnable: Arc<Runnable>,
     /// Weight of its inputs, which it lacks if that is more than [`MAX_WEIGHT`].
@@ -62,7 +62,7 @@ pub struct Whole {
     pub(crate) place: Option<OwnedSemaphorePermit>,
 }
 
-impl From<Arc<Runnable>> for Whole {
+impl From<Arc<Runnable>> for WholeRunnable {
     fn from(runnable: Arc<Runnable>) -> Self {
         let inputs = runnable.spec.inputs.iter().flatten();
         let weight = inputs.map(|(_, value)| weight(value)).sum();
@@ -176,7 +176,7 @@ impl CachedRunnable {
 
     /// Returns the whole Runnable, without inputs that are too heavy. The text of the inputs was checked before, so an
     /// error is a bug.
-    pub fn whole(&self) -> serde_json::Result<Whole> {
+    pub fn whole(&self) -> serde_json::Result<WholeRunnable> {
         let Some(Inputs { text, weight }) = &self.inputs else {
             return Ok(self.runnable.clone().into());
         };
@@ -184,7 +184,7 @@ impl CachedRunnable {
         if *weight <= MAX_WEIGHT {
             Arc::make_mut(&mut runnable).spec.inputs = Some(plain_json_map(text.get())?);
         }
-        Ok(Whole {
+        Ok(WholeRunnable {
             runnable,
             weight: *weight,
             place: None,

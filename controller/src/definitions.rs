@@ -17,7 +17,7 @@ use cartouche_protocol::{
 };
 use kube::api::ObjectMeta;
 
-use crate::{clock::boot_time, endpoints::Readiness, lock::lock, mutants::schema};
+use crate::{clock::boot_time, endpoints::ProcessReadiness, lock::lock, mutants::schema};
 
 /// Name in `/readyz` of the watch of all definitions.
 pub const DEFINITIONS: &str = "customresourcedefinitions";
@@ -43,7 +43,7 @@ const DOUBTED_FOR: Duration = Duration::from_mins(10);
 /// Definitions of the project's kinds, as the watch shows them.
 pub struct Definitions {
     state: Mutex<State>,
-    readiness: Readiness,
+    readiness: ProcessReadiness,
     /// True once their list has come.
     is_listed: AtomicBool,
     /// True once runs are made again, until the Runnables are reconciled for that.
@@ -106,7 +106,7 @@ fn ours(definition: &ObjectMeta) -> Option<(&'static str, u32)> {
 impl Definitions {
     /// Creates a state in which nothing is known yet.
     #[must_use]
-    pub fn new(readiness: Readiness) -> Self {
+    pub fn new(readiness: ProcessReadiness) -> Self {
         Self {
             state: Mutex::default(),
             readiness,
@@ -267,7 +267,7 @@ mod tests {
     }
 
     fn definitions(of: &[(&str, Option<u32>)]) -> Definitions {
-        let definitions = Definitions::new(Readiness::default());
+        let definitions = Definitions::new(ProcessReadiness::default());
         let all: Vec<ObjectMeta> = of.iter().map(|(name, at)| definition(name, *at)).collect();
         assert!(!definitions.are_listed());
         definitions.list(&all);

@@ -17,7 +17,7 @@ use crate::{
     clock::boot_time,
     lock::lock,
 };
-use known::{Known, Lookup, ObjectsOf};
+use known::{KnownKinds, Lookup, ObjectsOf};
 
 /// Maximum length of an `apiVersion`: a group is a DNS name and a version a DNS label.
 const MAX_API_VERSION: usize = 253 + 1 + 63;
@@ -144,7 +144,7 @@ impl DiscoveryError {
 #[derive(Clone)]
 pub struct Kinds {
     requests: Requests,
-    known: Arc<Mutex<Known>>,
+    known: Arc<Mutex<KnownKinds>>,
 }
 
 impl Kinds {

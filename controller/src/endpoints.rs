@@ -15,7 +15,7 @@ use crate::{lock::lock, metrics::Metrics};
 
 /// State of readiness: what the process waits for before it serves Runnables, and what it does without.
 #[derive(Clone, Default)]
-pub struct Readiness {
+pub struct ProcessReadiness {
     missing: Arc<Mutex<Vec<(&'static str, String)>>>,
     /// Problems despite which Runnables are served.
     warnings: Arc<Mutex<Vec<String>>>,
@@ -29,7 +29,7 @@ struct Lacking {
     is_forbidden: bool,
 }
 
-impl Readiness {
+impl ProcessReadiness {
     /// Creates a readiness that waits for all of these.
     #[must_use]
     pub fn waiting_for(what: &[&'static str]) -> Self {
@@ -139,7 +139,7 @@ impl Readiness {
 }
 
 /// Serves until the process ends.
-pub async fn serve(listener: TcpListener, readiness: Readiness, metrics: Metrics) {
+pub async fn serve(listener: TcpListener, readiness: ProcessReadiness, metrics: Metrics) {
     connections::accept(listener, Answers::new(readiness, metrics)).await;
 }
 

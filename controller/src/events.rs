@@ -18,7 +18,7 @@ use tokio::{
     sync::mpsc,
     time::{Instant, sleep, timeout},
 };
-use waiting::{Event, Waiting};
+use waiting::{PendingEvent, PendingEvents};
 
 use crate::{
     api::{CreateMode, Requests, ResourcePath},
@@ -58,7 +58,7 @@ pub enum Occasion {
 /// Queue of events to send.
 #[derive(Clone)]
 pub struct Events {
-    waiting: Arc<Mutex<Waiting>>,
+    waiting: Arc<Mutex<PendingEvents>>,
     /// Wakes the sender.
     news: mpsc::Sender<()>,
     metrics: Metrics,
@@ -69,12 +69,12 @@ impl Events {
     #[must_use]
     pub fn start(requests: Requests, metrics: Metrics, rate: u32) -> Self {
         let (news, told) = mpsc::channel(1);
-        let waiting = Arc::<Mutex<Waiting>>::default();
+        let waiting = Arc::<Mutex<PendingEvents>>::default();
         let sender = Sender {
             requests,
             waiting: waiting.clone(),
             metrics: metrics.clone(),
-            pace: Pace::new(f64::from(rate)),
+            pace: RateLimit::new(f64::from(rate)),
         };
         tokio::spawn(sender.send_all(told));
         Self {
@@ -114,7 +114,7 @@ impl Events {
             "lastTimestamp": at,
             "count": 1,
         });
-        let given_up = lock(&self.waiting).push(Event {
+        let given_up = lock(&self.waiting).push(PendingEvent {
             namespace,
             object: runnable.uid().unwrap_or_default(),
             reason,
@@ -162,9 +162,9 @@ fn wording(runnable: &Runnable, occasion: &Occasion) -> (&'static str, String, S
 /// Sends events, one after the other.
 struct Sender {
     requests: Requests,
-    waiting: Arc<Mutex<Waiting>>,
+    waiting: Arc<Mutex<PendingEvents>>,
     metrics: Metrics,
-    pace: Pace,
+    pace: RateLimit,
 }
 
 impl Sender {
@@ -182,7 +182,7 @@ impl Sender {
         }
     }
 
-    async fn send(&self, event: &Event) {
+    async fn send(&self, event: &PendingEvent) {
         let path = ResourcePath::new("v1", "events", Some(&event.namespace));
         let body = &event.body;
         let create = self
@@ -198,13 +198,13 @@ impl Sender {
 }
 
 /// Rate per second, with a burst.
-struct Pace {
+struct RateLimit {
     rate: f64,
     budget: f64,
     last: Instant,
 }
 
-impl Pace {
+impl RateLimit {
     fn new(rate: f64) -> Self {
         Self {
             rate,

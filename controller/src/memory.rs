@@ -52,7 +52,7 @@ pub struct Memory {
     /// Number of events that showed a possible change of any of them.
     pub changes: u64,
     /// Failures, each with the time of the next try: one per step, `MAX_BACKOFFS` at most.
-    pub backoffs: Vec<Backoff>,
+    pub backoffs: Vec<FailureBackoff>,
     /// The last request of a user to retry at once; `None` before the first look at the Runnable.
     pub retry_asked: Option<Option<String>>,
     /// Digest of what was rendered last, and the generation that it was rendered from.
@@ -245,7 +245,7 @@ mod looked_for;
 mod permissions;
 mod pods;
 mod telling;
-pub use backoffs::{Backoff, Operation};
+pub use backoffs::{FailureBackoff, Operation};
 pub use changes::{ChangedSpec, Changes};
 pub use dry_runs::{DryRuns, MOST_DRY_RUNS};
 pub use event_pace::EventPace;

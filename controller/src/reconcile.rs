@@ -47,7 +47,7 @@ use kube::ResourceExt;
 use tokio::task::AbortHandle;
 
 use crate::{
-    cached_runnable::Whole,
+    cached_runnable::WholeRunnable,
     clock::boot_time,
     lock::lock,
     memory::{Leaving, Memory, Operation},
@@ -64,7 +64,11 @@ const MAX_STEPS: usize = 400;
 impl ControllerContext {
     /// Reconciles a Runnable that reached the cache at `arrived`, as [`crate::clock::moment`] counts. Never fails as a
     /// whole: a problem becomes a condition. Returns the time after which to reconcile again.
-    pub async fn reconcile(&self, runnable: impl Into<Whole>, arrived: u64) -> Option<Duration> {
+    pub async fn reconcile(
+        &self,
+        runnable: impl Into<WholeRunnable>,
+        arrived: u64,
+    ) -> Option<Duration> {
         let began = Instant::now();
         let Some(mut reconciliation) = Reconciliation::begin(self, runnable.into(), arrived) else {
             self.metrics

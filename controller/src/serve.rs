@@ -32,7 +32,7 @@ use crate::{
     clock::boot_time,
     definitions::{Definitions, OF_THIS_RELEASE, PROFILES, RUNNABLES, TEMPLATES},
     discovery::Kinds,
-    endpoints::{self, Readiness},
+    endpoints::{self, ProcessReadiness},
     events::Events,
     flags::Flags,
     identity::Identity,
@@ -89,8 +89,8 @@ pub async fn serve(flags: Flags) -> Result<(), String> {
 
 /// Returns a readiness that waits for everything Runnables need.
 #[must_use]
-pub fn unready() -> Readiness {
-    Readiness::waiting_for(&[RUNNABLES, TEMPLATES, PROFILES, ACCOUNTS, OF_THIS_RELEASE])
+pub fn unready() -> ProcessReadiness {
+    ProcessReadiness::waiting_for(&[RUNNABLES, TEMPLATES, PROFILES, ACCOUNTS, OF_THIS_RELEASE])
 }
 
 /// Runs the controller over a connection until `stop`, and then until running reconciliations have ended. It uses no
@@ -99,7 +99,7 @@ pub async fn serve_over(
     connection: Connection,
     flags: &Flags,
     metrics: Metrics,
-    readiness: Readiness,
+    readiness: ProcessReadiness,
     stop: impl Future<Output = ()> + Send + Sync + 'static,
 ) {
     let (templates, templates_writer) = reflector::store::<ClusterRunTemplate>();
@@ -185,7 +185,7 @@ pub(crate) fn wire(
     templates: Store<ClusterRunTemplate>,
     runnables: Store<CachedRunnable>,
     enqueuer: Enqueuer,
-    readiness: &Readiness,
+    readiness: &ProcessReadiness,
 ) -> ControllerContext {
     let identity = Arc::new(Identity::new(connection.clone(), flags.identity));
     let own = identity.own();

@@ -19,9 +19,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::{budget::check_weight, lock::lock};
-use reads::Read;
+use reads::TemplateRead;
 pub use reads::TemplateUnread;
-use warned::Warned;
+use warned::TemplateWarnings;
 
 /// Fields that identify one state of a template.
 #[derive(Deserialize)]
@@ -40,8 +40,8 @@ struct TemplateHeadMeta {
 pub struct Templates {
     store: Store<ClusterRunTemplate>,
     compiled: Mutex<HashMap<String, Arc<Compiled>>>,
-    reads: Mutex<HashMap<String, Read>>,
-    warned: Warned,
+    reads: Mutex<HashMap<String, TemplateRead>>,
+    warned: TemplateWarnings,
 }
 
 impl Templates {
@@ -52,7 +52,7 @@ impl Templates {
             store,
             compiled: Mutex::default(),
             reads: Mutex::default(),
-            warned: Warned::default(),
+            warned: TemplateWarnings::default(),
         }
     }
 

@@ -37,7 +37,7 @@ use crate::{
     api::PAGE_SIZE,
     backoff::WATCHES,
     discovery::Kind,
-    endpoints::Readiness,
+    endpoints::ProcessReadiness,
     lock::lock,
     metrics::{Metrics, WatchLabel},
     runnable_key::RunnableKey,
@@ -59,7 +59,7 @@ pub struct Watches {
     /// Deadline of a request.
     deadline: Duration,
     metrics: Metrics,
-    readiness: Readiness,
+    readiness: ProcessReadiness,
 }
 
 struct OpenWatch {
@@ -96,7 +96,7 @@ impl Watches {
         namespace: Option<String>,
         deadline: Duration,
         metrics: Metrics,
-        readiness: Readiness,
+        readiness: ProcessReadiness,
     ) -> Self {
         Self {
             open: Mutex::default(),

@@ -10,7 +10,7 @@ use hyper::body::{Body as _, Bytes, Frame};
 use kube::client::Body;
 use tokio::sync::Semaphore;
 
-use super::page::Rest;
+use super::page::PageRest;
 use crate::lock::lock;
 
 const MIB: usize = 1024 * 1024;
@@ -150,9 +150,9 @@ pub(super) fn smaller(limit: usize) -> Option<usize> {
 
 /// Limits for the next pages of lists whose pages had to shrink, by the token of each page.
 #[derive(Default)]
-pub(super) struct Fitting(Mutex<HashMap<String, usize>>);
+pub(super) struct PageLimits(Mutex<HashMap<String, usize>>);
 
-impl Fitting {
+impl PageLimits {
     /// Returns how many objects to request.
     pub(super) fn take_limit(&self, asked: &PageRequest) -> usize {
         let known = asked
@@ -169,9 +169,9 @@ impl Fitting {
             return;
         }
         let next = (limit * (PAGE_BYTES / 2) / page.len().max(1)).clamp(1, asked.limit);
-        let token = serde_json::from_slice::<Rest>(page)
+        let token = serde_json::from_slice::<PageRest>(page)
             .ok()
-            .and_then(Rest::next);
+            .and_then(PageRest::next);
         if let Some(token) = token.filter(|_| next < asked.limit) {
             let mut known = lock(&self.0);
             if known.len() >= REMEMBERED {
@@ -187,7 +187,7 @@ mod tests {
     use http::Request;
     use kube::client::Body;
 
-    use super::{Fitting, PAGE_BYTES, PageRequest, smaller};
+    use super::{PAGE_BYTES, PageLimits, PageRequest, smaller};
 
     fn asked(uri: &str) -> Option<PageRequest> {
         PageRequest::by(&Request::get(uri).body(Body::empty()).unwrap())
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn pages_grow_again_behind_large_objects() {
-        let fitting = Fitting::default();
+        let fitting = PageLimits::default();
         let first = asked("/a?limit=100").unwrap();
         let page = |bytes: usize| {
             let text = r#"{"metadata":{"continue":"next"},"items":[]}"#;

@@ -15,7 +15,7 @@ use k8s_openapi::jiff::Timestamp;
 use kube::{Client, Config, client::Body};
 
 use super::{
-    bounded::{self, Fitting, Large, PageRequest, Unread},
+    bounded::{self, Large, PageLimits, PageRequest, Unread},
     server_clock::{self, ServerClock},
 };
 use crate::{budget::HeavyPlace, clock::boot_time, metrics::Metrics};
@@ -76,7 +76,7 @@ pub struct Connection {
     clock: ServerClock,
     metrics: Metrics,
     deadline: Duration,
-    fitting: Arc<Fitting>,
+    fitting: Arc<PageLimits>,
     pub(super) large: Arc<Large>,
     heavy: HeavyPlace,
 }

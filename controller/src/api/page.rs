@@ -30,12 +30,12 @@ pub(super) struct Meta {
 
 /// A list, reduced to its continuation.
 #[derive(Deserialize)]
-pub(super) struct Rest {
+pub(super) struct PageRest {
     #[serde(default)]
     metadata: Meta,
 }
 
-impl Rest {
+impl PageRest {
     /// Returns the token of the next page, if there is one.
     pub(super) fn next(self) -> Option<String> {
         self.metadata.next.filter(|token| !token.is_empty())

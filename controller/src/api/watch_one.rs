@@ -22,7 +22,7 @@ const HEAD_BYTES: usize = 16 * 1024;
 
 /// Event that a watch reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct WatchEvent {
     /// True if the object came, changed or went. False for a bookmark, which only advances the version.
     pub has_changed: bool,
     /// Version from which the watch can continue.
@@ -31,7 +31,7 @@ pub struct Told {
 
 /// The needed fields of a line: annotations may hold the content of a Secret.
 #[derive(Default)]
-struct Event {
+struct EventLine {
     what: String,
     has_object: bool,
     version: Option<String>,
@@ -41,16 +41,16 @@ struct Event {
 
 /// Level of an event that fields belong to.
 #[derive(Clone, Copy)]
-enum Place {
+enum FieldLevel {
     Line,
     Object,
     Metadata,
 }
 
 /// Reads the fields of an event in order, so that those before the end of a cut line are known.
-struct Fields<'a>(Place, &'a mut Event);
+struct EventFields<'a>(FieldLevel, &'a mut EventLine);
 
-impl<'de> DeserializeSeed<'de> for Fields<'_> {
+impl<'de> DeserializeSeed<'de> for EventFields<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
@@ -58,7 +58,7 @@ impl<'de> DeserializeSeed<'de> for Fields<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Fields<'_> {
+impl<'de> Visitor<'de> for EventFields<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -69,17 +69,17 @@ impl<'de> Visitor<'de> for Fields<'_> {
         let Self(place, event) = self;
         while let Some(field) = fields.next_key::<Cow<'_, str>>()? {
             match (place, &*field) {
-                (Place::Line, "type") => event.what = fields.next_value()?,
-                (Place::Line, "object") => {
+                (FieldLevel::Line, "type") => event.what = fields.next_value()?,
+                (FieldLevel::Line, "object") => {
                     event.has_object = true;
-                    fields.next_value_seed(Fields(Place::Object, event))?;
+                    fields.next_value_seed(EventFields(FieldLevel::Object, event))?;
                 }
-                (Place::Object, "metadata") => {
-                    fields.next_value_seed(Fields(Place::Metadata, event))?;
+                (FieldLevel::Object, "metadata") => {
+                    fields.next_value_seed(EventFields(FieldLevel::Metadata, event))?;
                 }
-                (Place::Object, "code") => event.code = fields.next_value()?,
-                (Place::Object, "reason") => event.reason = fields.next_value()?,
-                (Place::Metadata, "resourceVersion") => event.version = fields.next_value()?,
+                (FieldLevel::Object, "code") => event.code = fields.next_value()?,
+                (FieldLevel::Object, "reason") => event.reason = fields.next_value()?,
+                (FieldLevel::Metadata, "resourceVersion") => event.version = fields.next_value()?,
                 _ => {
                     fields.next_value::<IgnoredAny>()?;
                 }
@@ -98,7 +98,8 @@ impl Requests {
         name: &str,
         since: Option<&str>,
         seconds: u64,
-    ) -> Result<impl Stream<Item = Result<Told, ApiError>> + Send + Unpin + use<>, ApiError> {
+    ) -> Result<impl Stream<Item = Result<WatchEvent, ApiError>> + Send + Unpin + use<>, ApiError>
+    {
         let named = field_query([("metadata.name", name)]);
         let mut uri = format!(
             "{}?watch=true&allowWatchBookmarks=true&{named}&timeoutSeconds={seconds}",
@@ -149,10 +150,10 @@ fn lines(
     })
 }
 
-fn parse_line(line: &[u8]) -> Result<Told, ApiError> {
-    let mut event = Event::default();
+fn parse_line(line: &[u8]) -> Result<WatchEvent, ApiError> {
+    let mut event = EventLine::default();
     let mut text = serde_json::Deserializer::from_slice(line);
-    let read = Fields(Place::Line, &mut event).deserialize(&mut text);
+    let read = EventFields(FieldLevel::Line, &mut event).deserialize(&mut text);
     let is_error = event.what == "ERROR";
     let is_known = match read.and_then(|()| text.end()) {
         Ok(()) => event.has_object,
@@ -176,7 +177,7 @@ fn parse_line(line: &[u8]) -> Result<Told, ApiError> {
             namespace_terminating: false,
         });
     }
-    Ok(Told {
+    Ok(WatchEvent {
         has_changed: event.what != "BOOKMARK",
         version: event.version,
     })
@@ -192,7 +193,7 @@ mod tests {
         lines.map(Result::unwrap).collect().await
     }
 
-    async fn all(chunks: &[&str]) -> Vec<Result<Told, ApiError>> {
+    async fn all(chunks: &[&str]) -> Vec<Result<WatchEvent, ApiError>> {
         let lines = held(chunks).await;
         lines.iter().map(|line| parse_line(line)).collect()
     }
@@ -205,8 +206,8 @@ mod tests {
         told.remove(0).ok()?.version
     }
 
-    fn event(has_changed: bool, version: &str) -> Told {
-        Told {
+    fn event(has_changed: bool, version: &str) -> WatchEvent {
+        WatchEvent {
             has_changed,
             version: Some(version.to_owned()),
         }

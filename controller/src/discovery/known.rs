@@ -17,7 +17,7 @@ const UNASKED_FOR: Duration = Duration::from_mins(10);
 /// Everything that is known of kinds. The authors of Runnables and templates choose what is requested: so little is
 /// kept of what is not served, and not for long, and served versions that are not used are dropped.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct KnownKinds {
     served: HashMap<String, Version>,
     /// Versions that are not served, and the time at which that was found.
     absent: HashMap<String, Duration>,
@@ -67,7 +67,7 @@ pub(super) enum Lookup {
     Unknown,
 }
 
-impl Known {
+impl KnownKinds {
     /// Returns true if a version was missing a moment ago.
     pub(super) fn is_absent(&self, api_version: &str, now: Duration) -> bool {
         let absent = self.absent.get(api_version);

@@ -7,7 +7,7 @@ use http_body_util::Full;
 use hyper::body::Bytes;
 use tokio::time::Instant;
 
-use super::Readiness;
+use super::ProcessReadiness;
 use crate::{lock::lock, metrics::Metrics};
 
 const TEXT: &str = "text/plain";
@@ -26,14 +26,14 @@ struct Text {
 
 /// Answers of all paths.
 pub(super) struct Answers {
-    readiness: Readiness,
+    readiness: ProcessReadiness,
     metrics: Metrics,
     /// The last text of metrics, and when it was made.
     text: Mutex<Option<(Instant, Text)>>,
 }
 
 impl Answers {
-    pub(super) fn new(readiness: Readiness, metrics: Metrics) -> Self {
+    pub(super) fn new(readiness: ProcessReadiness, metrics: Metrics) -> Self {
         Self {
             readiness,
             metrics,
@@ -125,7 +125,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_would_rather_have_text_gets_the_older_format() {
-        let answers = Answers::new(Readiness::default(), Metrics::default());
+        let answers = Answers::new(ProcessReadiness::default(), Metrics::default());
         let prometheus = "application/openmetrics-text;version=1.0.0;q=0.5,\
             application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2";
         let old_first = "text/plain;version=0.0.4;q=0.5,application/openmetrics-text;version=1.0.0;q=0.4,*/*;q=0.2";
@@ -152,7 +152,7 @@ mod tests {
     /// Otherwise all replicas would restart whenever the API server is away.
     #[tokio::test]
     async fn a_process_is_alive_whatever_it_waits_for() {
-        let readiness = Readiness::waiting_for(&["things"]);
+        let readiness = ProcessReadiness::waiting_for(&["things"]);
         readiness.lacks("others", "the API server does not answer".to_owned(), false);
         let answers = Answers::new(readiness, Metrics::default());
         let status = |path| answers.to(path, None).status();
@@ -163,7 +163,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn metrics_are_counted_once_a_second_however_many_ask() {
         let metrics = Metrics::default();
-        let answers = Answers::new(Readiness::default(), metrics.clone());
+        let answers = Answers::new(ProcessReadiness::default(), metrics.clone());
         let first = body(&answers, "/metrics").await;
         for _ in 0..9 {
             metrics.count_panic();

@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Serves until the process ends.
 pub(super) async fn accept(listener: TcpListener, answers: Answers) {
     let answers = Arc::new(answers);
-    let mut open = Open::default();
+    let mut open = OpenConnections::default();
     loop {
         let Ok((stream, from)) = listener.accept().await else {
             sleep(PAUSE).await;
@@ -59,11 +59,11 @@ async fn serve_one(stream: TcpStream, answers: Arc<Answers>) {
 
 /// Open connections, the oldest first.
 #[derive(Default)]
-struct Open {
+struct OpenConnections {
     connections: Vec<(IpAddr, AbortHandle)>,
 }
 
-impl Open {
+impl OpenConnections {
     /// Drops a connection if there are too many: the oldest of the address that has most. So no address shuts out
     /// another, and silent connections do not shut out a probe.
     fn make_room(&mut self) {
@@ -84,10 +84,10 @@ impl Open {
 mod tests {
     use super::*;
 
-    fn open(from: &[[u8; 4]]) -> Open {
+    fn open(from: &[[u8; 4]]) -> OpenConnections {
         let task = || tokio::spawn(std::future::pending::<()>()).abort_handle();
         let connections = from.iter().map(|it| (IpAddr::from(*it), task()));
-        Open {
+        OpenConnections {
             connections: connections.collect(),
         }
     }

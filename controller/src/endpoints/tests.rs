@@ -11,7 +11,7 @@ use std::{
 use tokio::{net::TcpListener, runtime};
 
 use super::{
-    Readiness,
+    ProcessReadiness,
     connections::{HEAD, HEAD_TIME, MOST},
     serve,
 };
@@ -28,7 +28,7 @@ fn begin() -> SocketAddr {
         runtime.unwrap().block_on(async {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             tell.send(listener.local_addr().unwrap()).unwrap();
-            serve(listener, Readiness::default(), Metrics::default()).await;
+            serve(listener, ProcessReadiness::default(), Metrics::default()).await;
         });
     });
     told.recv().unwrap()

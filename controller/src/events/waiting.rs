@@ -14,7 +14,7 @@ pub(super) const MOST_OF_ONE: usize = 200;
 const CROWD: usize = 20;
 
 /// An event to be sent.
-pub(super) struct Event {
+pub(super) struct PendingEvent {
     pub(super) namespace: String,
     /// Uid of the object that it is about.
     pub(super) object: String,
@@ -26,7 +26,7 @@ pub(super) struct Event {
 
 /// All events that wait.
 #[derive(Default)]
-pub(super) struct Waiting {
+pub(super) struct PendingEvents {
     namespaces: BTreeMap<String, Share>,
     /// Namespaces in which events wait; the next one first.
     order: VecDeque<String>,
@@ -36,13 +36,13 @@ pub(super) struct Waiting {
 /// Events of one namespace, the oldest first.
 #[derive(Default)]
 struct Share {
-    warnings: VecDeque<Event>,
-    others: VecDeque<Event>,
+    warnings: VecDeque<PendingEvent>,
+    others: VecDeque<PendingEvent>,
 }
 
-impl Waiting {
+impl PendingEvents {
     /// Adds an event. Returns the number of events that are dropped for it, or instead of it.
-    pub(super) fn push(&mut self, event: Event) -> usize {
+    pub(super) fn push(&mut self, event: PendingEvent) -> usize {
         let own = self.namespaces.get_mut(&event.namespace);
         if let Some(own) = own
             && own.count() >= CROWD
@@ -63,7 +63,7 @@ impl Waiting {
     }
 
     /// Takes the next event: of each namespace in turn, Warnings first.
-    pub(super) fn pop(&mut self) -> Option<Event> {
+    pub(super) fn pop(&mut self) -> Option<PendingEvent> {
         let count = |namespace: &str| self.namespaces.get(namespace).map_or(0, Share::count);
         mutants::turns(&mut self.order, count);
         let namespace = self.order.pop_front()?;
@@ -83,7 +83,7 @@ impl Waiting {
         self.count == 0
     }
 
-    fn add(&mut self, event: Event) {
+    fn add(&mut self, event: PendingEvent) {
         let share = self.namespaces.entry(event.namespace.clone()).or_default();
         if share.count() == 0 {
             self.order.push_back(event.namespace.clone());
@@ -99,7 +99,7 @@ impl Waiting {
     /// Drops an event for this one: of the namespace with most of them, or of its own if that has used its share. The
     /// oldest that is no Warning goes first; an event that is no Warning pushes out no Warning of its own namespace.
     /// Returns true if one was dropped.
-    fn make_room(&mut self, event: &Event) -> bool {
+    fn make_room(&mut self, event: &PendingEvent) -> bool {
         let own = self.count_of(&event.namespace);
         let shares = self.namespaces.iter();
         let most = shares.max_by_key(|(_, share)| share.count());
@@ -128,7 +128,7 @@ impl Share {
         self.warnings.len() + self.others.len()
     }
 
-    fn queue(&mut self, of_warnings: bool) -> &mut VecDeque<Event> {
+    fn queue(&mut self, of_warnings: bool) -> &mut VecDeque<PendingEvent> {
         if of_warnings {
             &mut self.warnings
         } else {
@@ -137,7 +137,7 @@ impl Share {
     }
 
     /// Drops the waiting events that this one replaces. Returns their number.
-    fn give_up_like(&mut self, event: &Event) -> usize {
+    fn give_up_like(&mut self, event: &PendingEvent) -> usize {
         let before = self.count();
         self.queue(event.is_warning)
             .retain(|it| it.object != event.object || it.reason != event.reason);
@@ -149,8 +149,8 @@ impl Share {
 mod tests {
     use super::*;
 
-    fn event(namespace: &str, object: usize, reason: &str, is_warning: bool) -> Event {
-        Event {
+    fn event(namespace: &str, object: usize, reason: &str, is_warning: bool) -> PendingEvent {
+        PendingEvent {
             namespace: namespace.to_owned(),
             object: object.to_string(),
             reason: reason.to_owned(),
@@ -159,15 +159,15 @@ mod tests {
         }
     }
 
-    fn all(waiting: &mut Waiting) -> Vec<Event> {
-        let all: Vec<Event> = std::iter::from_fn(|| waiting.pop()).collect();
+    fn all(waiting: &mut PendingEvents) -> Vec<PendingEvent> {
+        let all: Vec<PendingEvent> = std::iter::from_fn(|| waiting.pop()).collect();
         assert!(waiting.is_empty() && waiting.namespaces.is_empty() && waiting.order.is_empty());
         all
     }
 
     #[test]
     fn each_namespace_has_its_turn_and_warnings_go_first() {
-        let mut waiting = Waiting::default();
+        let mut waiting = PendingEvents::default();
         for object in 0..3 {
             waiting.push(event("many", object, "A", false));
         }
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn where_many_wait_the_newest_of_a_reason_of_one_object_is_left() {
-        let (mut waiting, mut given_up) = (Waiting::default(), 0);
+        let (mut waiting, mut given_up) = (PendingEvents::default(), 0);
         waiting.push(event("ns", 2, "A", false));
         waiting.push(event("ns", 1, "A", true));
         for number in 0..500 {
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_full_share_gives_up_its_oldest_and_no_warning_for_another_event() {
-        let mut waiting = Waiting::default();
+        let mut waiting = PendingEvents::default();
         for object in 0..2 * MOST_OF_ONE {
             waiting.push(event("ns", object, "A", false));
         }
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn whatever_comes_the_room_is_bounded_and_each_event_is_sent_given_up_or_waits() {
         let mut random = fastrand::Rng::with_seed(7);
-        let (mut waiting, mut sent, mut given_up) = (Waiting::default(), 0, 0);
+        let (mut waiting, mut sent, mut given_up) = (PendingEvents::default(), 0, 0);
         for pushed in 1..20_000 {
             // Some flood, with one object or with many.
             let namespace = random.usize(..20).min(random.usize(..20));
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn where_all_room_is_taken_who_has_most_gives_it_to_who_has_less() {
-        let mut waiting = Waiting::default();
+        let mut waiting = PendingEvents::default();
         for object in 0..2 * MOST {
             let namespace = (object % 10).to_string();
             waiting.push(event(&namespace, object, "A", false));

@@ -27,7 +27,7 @@ const ROUNDS_OF_PERMISSIONS: Duration = Duration::from_secs(10);
 
 /// A failure of a step.
 #[derive(Clone, Debug)]
-pub struct Backoff {
+pub struct FailureBackoff {
     /// The step.
     pub what: Operation,
     /// Its error.
@@ -44,7 +44,7 @@ pub struct Backoff {
     pub freed: (u32, Duration),
 }
 
-impl Backoff {
+impl FailureBackoff {
     /// Frees the step after a change that may be the cure: it is retried at once, and at growing intervals if that
     /// happens again and again. Returns true if it may be tried now.
     fn free(&mut self, now: Duration) -> bool {
@@ -136,7 +136,7 @@ impl Memory {
             Requeue::After(_) => (attempts, 0),
             _ => (attempts, 1),
         };
-        self.backoffs.push(Backoff {
+        self.backoffs.push(FailureBackoff {
             what,
             error: error.clone(),
             attempts: attempts + failures,
@@ -187,7 +187,7 @@ impl Memory {
 
     /// Returns the failure of a step that has not succeeded since.
     #[must_use]
-    pub fn last_failure(&self, what: &Operation) -> Option<&Backoff> {
+    pub fn last_failure(&self, what: &Operation) -> Option<&FailureBackoff> {
         self.backoffs.iter().find(|backoff| backoff.what == *what)
     }
 

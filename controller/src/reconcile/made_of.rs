@@ -7,13 +7,13 @@ use cartouche_templating::Sourced;
 use serde_json::Value;
 
 /// Sources of a rendering beside the Runnable, of which a reconciliation has only one state.
-pub(super) struct Sources {
+pub(super) struct RenderSources {
     pub(super) compiled: Arc<Compiled>,
     pub(super) selected: Option<Arc<Value>>,
     pub(super) inputs: BTreeMap<String, Sourced>,
 }
 
-impl Sources {
+impl RenderSources {
     /// Returns true if both are the same: compiled template, selected object and inputs.
     pub(super) fn are(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.compiled, &other.compiled)
@@ -37,7 +37,7 @@ mod tests {
         });
         let template: ClusterRunTemplate = serde_json::from_value(template).unwrap();
         let compiled = Arc::new(Compiled::new(&template));
-        let made_of = |selected: &str, input: &str| Sources {
+        let made_of = |selected: &str, input: &str| RenderSources {
             compiled: compiled.clone(),
             selected: Some(Arc::new(json!(selected))),
             inputs: BTreeMap::from([("size".to_owned(), Sourced::plain(json!(input)))]),
@@ -45,7 +45,7 @@ mod tests {
         assert!(made_of("a", "s").are(&made_of("a", "s")));
         assert!(!made_of("a", "s").are(&made_of("b", "s")));
         assert!(!made_of("a", "s").are(&made_of("a", "m")));
-        let again = Sources {
+        let again = RenderSources {
             compiled: Arc::new(Compiled::new(&template)),
             ..made_of("a", "s")
         };

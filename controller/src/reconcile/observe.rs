@@ -21,7 +21,7 @@ use cartouche_templating::{Context, Rendered, Sourced, StampError, Template};
 use serde_json::{Value, json};
 
 use super::{
-    made_of::Sources,
+    made_of::RenderSources,
     reconciliation::{End, Reconciliation},
 };
 use crate::{
@@ -122,7 +122,7 @@ impl Reconciliation<'_> {
                 Some(selected)
             }
         };
-        let sources = Sources {
+        let sources = RenderSources {
             compiled: compiled.clone(),
             selected: selected.clone(),
             inputs: Box::pin(self.read_inputs(&account, consistent)).await?,

@@ -19,11 +19,11 @@ use cartouche_protocol::{
 };
 use kube::ResourceExt;
 
-use super::{context::ControllerContext, made_of::Sources};
+use super::{context::ControllerContext, made_of::RenderSources};
 use crate::{
     api::Requests,
     budget::Budget,
-    cached_runnable::Whole,
+    cached_runnable::WholeRunnable,
     clock::boot_time,
     events::Occasion,
     lock::lock,
@@ -78,7 +78,7 @@ pub(super) struct Reconciliation<'a> {
     /// Requests as the Runnable's ServiceAccount, once it is known to exist.
     pub(super) account: Option<Requests>,
     /// Sources of the present rendering.
-    pub(super) sources: Option<Sources>,
+    pub(super) sources: Option<RenderSources>,
     /// The template, if it can be used.
     pub(super) compiled: Option<Arc<Compiled>>,
     /// Error that this reconciliation is stuck on, while it looks after existing runs.
@@ -106,7 +106,7 @@ impl<'a> Reconciliation<'a> {
     /// event that brings it enqueues the Runnable.
     pub(super) fn begin(
         ctx: &'a ControllerContext,
-        whole: impl Into<Whole>,
+        whole: impl Into<WholeRunnable>,
         arrived: u64,
     ) -> Option<Box<Self>> {
         let whole = whole.into();
@@ -114,7 +114,7 @@ impl<'a> Reconciliation<'a> {
         let uid = whole.runnable.uid().unwrap_or_default();
         let memory = ctx.memories.get_or_create(&key, &uid);
         let (whole, arrived) = up_to_date(ctx, &memory, whole, arrived)?;
-        let Whole {
+        let WholeRunnable {
             runnable,
             weight: inputs_weigh,
             place,
@@ -271,9 +271,9 @@ impl<'a> Reconciliation<'a> {
 fn up_to_date(
     ctx: &ControllerContext,
     memory: &Mutex<Memory>,
-    whole: Whole,
+    whole: WholeRunnable,
     arrived: u64,
-) -> Option<(Whole, u64)> {
+) -> Option<(WholeRunnable, u64)> {
     let behind = |runnable: &Runnable| {
         lock(memory)
             .state
@@ -287,5 +287,5 @@ fn up_to_date(
     let newer = newer.filter(|newer| newer.uid() == whole.runnable.uid() && !behind(newer))?;
     let place = whole.place;
     let whole = newer.whole().ok()?;
-    Some((Whole { place, ..whole }, newer.arrival_moment()))
+    Some((WholeRunnable { place, ..whole }, newer.arrival_moment()))
 }

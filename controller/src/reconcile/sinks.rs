@@ -35,7 +35,7 @@ use crate::{api::Requests, budget::HeldFor, clock::boot_time, lock::lock, memory
 const MOST_CONFLICTS: u8 = 4;
 
 /// A sink that was read, and whose spec has no fault.
-struct Read<'a> {
+struct SinkRead<'a> {
     sink: &'a OutputSink,
     object: SourceObject,
     found: Option<FoundSink>,
@@ -43,14 +43,14 @@ struct Read<'a> {
 
 /// State of the sinks so far.
 #[derive(Default)]
-struct Progress {
+struct SinkProgress {
     sinks: Sinks,
     problems: Vec<SinkProblem>,
     /// Secrets that are up to date: their uid, and the sensitive outputs that they have.
     in_place: BTreeMap<SourceObject, (String, Sensitive)>,
 }
 
-impl Progress {
+impl SinkProgress {
     /// Records that a sink could not be brought up to date.
     fn fail(&mut self, object: &SourceObject, problem: SinkProblem) {
         let written = self.sinks.written_to(object);
@@ -98,12 +98,12 @@ impl Reconciliation<'_> {
             memory.sinks.look_for(&what);
             memory.changes
         };
-        let mut progress = Progress {
+        let mut progress = SinkProgress {
             sinks: Sinks {
                 error: None,
                 ..(*self.facts.sinks).clone()
             },
-            ..Progress::default()
+            ..SinkProgress::default()
         };
         let ended = self
             .bring_up_to_date(&account, ledger, &wanted, &mut progress)
@@ -150,7 +150,7 @@ impl Reconciliation<'_> {
         account: &Requests,
         ledger: &Ledger,
         wanted: &[OutputSink],
-        progress: &mut Progress,
+        progress: &mut SinkProgress,
     ) -> Result<(), End> {
         let reads = self.read_sinks(account, ledger, wanted, progress).await;
         let dropped = self.read_dropped(account, ledger, wanted, progress).await;
@@ -205,8 +205,8 @@ impl Reconciliation<'_> {
         account: &Requests,
         ledger: &Ledger,
         wanted: &'w [OutputSink],
-        progress: &mut Progress,
-    ) -> Vec<Read<'w>> {
+        progress: &mut SinkProgress,
+    ) -> Vec<SinkRead<'w>> {
         let declared = self.declared();
         let mut reads = Vec::new();
         for sink in wanted {
@@ -223,7 +223,7 @@ impl Reconciliation<'_> {
                 continue;
             }
             match self.hold_sink(account, &object, ledger).await {
-                Ok(found) => reads.push(Read {
+                Ok(found) => reads.push(SinkRead {
                     sink,
                     object,
                     found,
@@ -257,7 +257,7 @@ impl Reconciliation<'_> {
         account: &Requests,
         ledger: &Ledger,
         wanted: &[OutputSink],
-        progress: &mut Progress,
+        progress: &mut SinkProgress,
     ) -> Vec<(SourceObject, FoundSink)> {
         let mut dropped = Vec::new();
         for written in progress.sinks.find_unwanted(wanted) {
@@ -286,8 +286,8 @@ impl Reconciliation<'_> {
     }
 
     /// Sets the state of all sinks for the status.
-    async fn conclude(&mut self, ledger: &Ledger, wanted: &[OutputSink], progress: Progress) {
-        let Progress {
+    async fn conclude(&mut self, ledger: &Ledger, wanted: &[OutputSink], progress: SinkProgress) {
+        let SinkProgress {
             mut sinks,
             mut problems,
             in_place,

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 
 use super::ControllerContext;
 use crate::{
-    api::Connection, endpoints::Readiness, flags::Flags, metrics::Metrics,
+    api::Connection, endpoints::ProcessReadiness, flags::Flags, metrics::Metrics,
     runnable_key::RunnableKey, serve::wire, watch::Enqueuer,
 };
 
@@ -102,7 +102,7 @@ fn serving_with(
         reflector::store().0,
         reflector::store().0,
         enqueuer,
-        &Readiness::default(),
+        &ProcessReadiness::default(),
     ))
 }
 

@@ -27,7 +27,7 @@ use crate::{
 const LONGEST_WAIT: Duration = Duration::from_hours(1);
 
 /// Turns of Runnables; running reconciliations may use it.
-pub(super) struct Queue {
+pub(super) struct TurnQueue {
     fair: Mutex<FairQueue>,
     /// Origin of its time.
     began: Instant,
@@ -36,14 +36,14 @@ pub(super) struct Queue {
 }
 
 /// A reconciliation that has ended: with the time until the next one, or in a panic.
-struct Ended {
+struct FinishedTurn {
     key: RunnableKey,
     /// Duration without the wait for the place for heavy ones.
     took: Duration,
     end: std::thread::Result<Option<Duration>>,
 }
 
-impl Queue {
+impl TurnQueue {
     /// Creates a queue for this many concurrent reconciliations.
     pub(super) fn new(concurrency: u16, heavy: HeavyPlace, metrics: Metrics) -> Self {
         Self {
@@ -107,7 +107,7 @@ impl Queue {
         &self,
         Turn { key, is_heavy }: Turn,
         reconcile: &impl Fn(RunnableKey, Option<OwnedSemaphorePermit>) -> L,
-    ) -> Ended {
+    ) -> FinishedTurn {
         let place = if is_heavy {
             self.heavy.wait().await
         } else {
@@ -118,11 +118,11 @@ impl Queue {
         let end = AssertUnwindSafe(reconcile(key.clone(), place)).catch_unwind();
         let end = end.await;
         let took = began.elapsed();
-        Ended { key, took, end }
+        FinishedTurn { key, took, end }
     }
 
     /// Ends a reconciliation, and schedules the next.
-    fn done(&self, Ended { key, took, end }: Ended, delayed: &mut DelayedQueue) {
+    fn done(&self, FinishedTurn { key, took, end }: FinishedTurn, delayed: &mut DelayedQueue) {
         let panics = &mut delayed.panics;
         let after = if let Ok(after) = end {
             panics.remove(&key);

@@ -15,7 +15,8 @@ use crate::{
     watch::{
         own::OwnWatches,
         references::{
-            ACCOUNTS, Reference, References, watch_accounts, watch_definitions, watch_permissions,
+            ACCOUNTS, ReferenceChange, References, watch_accounts, watch_definitions,
+            watch_permissions,
         },
         supervised,
     },
@@ -38,7 +39,7 @@ pub(super) fn watch_references(
         let (ctx, runnables) = (ctx.clone(), runnables.clone());
         let requeues = Arc::new(Requeues::default());
         move |reference| match reference {
-            Reference::Accounts(accounts) => refer(&ctx, &runnables, &accounts),
+            ReferenceChange::Accounts(accounts) => refer(&ctx, &runnables, &accounts),
             reference => {
                 if ctx.definitions.take_recovery() {
                     enqueue_where(&ctx, &runnables, |_| true);

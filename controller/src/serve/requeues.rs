@@ -13,7 +13,7 @@ use cartouche_protocol::messages::reconcile_error::Requeue;
 
 use crate::{
     discovery::DiscoveryError, lock::lock, reconcile::ControllerContext, runnable_key::RunnableKey,
-    watch::references::Reference, watched_kind::Watched,
+    watch::references::ReferenceChange, watched_kind::Watched,
 };
 
 /// Time for which events are gathered.
@@ -32,12 +32,16 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// References that have a task, each with whether another event has come since.
 #[derive(Default)]
 pub(super) struct Requeues {
-    under_way: Mutex<HashMap<Reference, bool>>,
+    under_way: Mutex<HashMap<ReferenceChange, bool>>,
 }
 
 impl Requeues {
     /// Handles an event that may have ended waits of Runnables.
-    pub(super) fn trigger(self: &Arc<Self>, ctx: &Arc<ControllerContext>, reference: Reference) {
+    pub(super) fn trigger(
+        self: &Arc<Self>,
+        ctx: &Arc<ControllerContext>,
+        reference: ReferenceChange,
+    ) {
         let Some(mut task) = self.begin(reference) else {
             return;
         };
@@ -48,8 +52,10 @@ impl Requeues {
                 task.gathered();
                 requeue(&ctx, &task.reference).await;
                 let pauses = match task.reference {
-                    Reference::Definition(_) => AFTER_DEFINITIONS,
-                    Reference::Permissions(_) | Reference::Accounts(_) => AFTER_PERMISSIONS,
+                    ReferenceChange::Definition(_) => AFTER_DEFINITIONS,
+                    ReferenceChange::Permissions(_) | ReferenceChange::Accounts(_) => {
+                        AFTER_PERMISSIONS
+                    }
                 };
                 for pause in pauses {
                     tokio::time::sleep(Duration::from_secs(*pause)).await;
@@ -63,12 +69,12 @@ impl Requeues {
     }
 
     /// Begins the task of a reference. Returns `None` if one exists, which then runs once more.
-    fn begin(self: &Arc<Self>, reference: Reference) -> Option<RequeueTask> {
+    fn begin(self: &Arc<Self>, reference: ReferenceChange) -> Option<RequeueTask> {
         let mut under_way = lock(&self.under_way);
         let every = match &reference {
-            Reference::Permissions(_) => Reference::Permissions(None),
-            Reference::Definition(_) => Reference::Definition(None),
-            Reference::Accounts(_) => return None,
+            ReferenceChange::Permissions(_) => ReferenceChange::Permissions(None),
+            ReferenceChange::Definition(_) => ReferenceChange::Definition(None),
+            ReferenceChange::Accounts(_) => return None,
         };
         for known in [&reference, &every] {
             if let Some(again) = under_way.get_mut(known) {
@@ -93,7 +99,7 @@ impl Requeues {
 /// Task of a reference. Once it is over or has ended otherwise, the next event begins another.
 struct RequeueTask {
     requeues: Arc<Requeues>,
-    reference: Reference,
+    reference: ReferenceChange,
     is_over: bool,
 }
 
@@ -126,10 +132,10 @@ impl Drop for RequeueTask {
     }
 }
 
-async fn requeue(ctx: &ControllerContext, reference: &Reference) {
+async fn requeue(ctx: &ControllerContext, reference: &ReferenceChange) {
     match reference {
-        Reference::Accounts(_) => {}
-        Reference::Permissions(namespace) => {
+        ReferenceChange::Accounts(_) => {}
+        ReferenceChange::Permissions(namespace) => {
             ctx.reviews.forget(namespace.as_deref());
             ctx.secrets.retry_refused(namespace.as_deref());
             let waiting_for = ctx
@@ -137,7 +143,7 @@ async fn requeue(ctx: &ControllerContext, reference: &Reference) {
                 .waiting_for(Requeue::OnRbac, namespace.as_deref());
             enqueue(ctx, waiting_for).await;
         }
-        Reference::Definition(name) => {
+        ReferenceChange::Definition(name) => {
             ctx.kinds.forget_all();
             enqueue(ctx, ctx.memories.waiting_for(Requeue::OnKind, None)).await;
             for watched in ctx.watches.open() {
@@ -173,13 +179,13 @@ async fn enqueue(ctx: &ControllerContext, keys: Vec<RunnableKey>) {
 mod tests {
     use std::sync::Arc;
 
-    use super::{MOST, Reference, RequeueTask, Requeues, lock};
+    use super::{MOST, ReferenceChange, RequeueTask, Requeues, lock};
 
-    fn permissions(namespace: &str) -> Reference {
-        Reference::Permissions(Some(namespace.to_owned()))
+    fn permissions(namespace: &str) -> ReferenceChange {
+        ReferenceChange::Permissions(Some(namespace.to_owned()))
     }
 
-    fn begun(requeues: &Arc<Requeues>, reference: &Reference) -> RequeueTask {
+    fn begun(requeues: &Arc<Requeues>, reference: &ReferenceChange) -> RequeueTask {
         let task = requeues.begin(reference.clone()).unwrap();
         assert_eq!(task.reference, *reference);
         task
@@ -224,7 +230,7 @@ mod tests {
             .map(|namespace| begun(&requeues, &permissions(&namespace.to_string())))
             .collect();
         let more = requeues.begin(permissions("more")).unwrap();
-        assert_eq!(more.reference, Reference::Permissions(None));
+        assert_eq!(more.reference, ReferenceChange::Permissions(None));
         assert!(requeues.begin(permissions("other")).is_none());
         assert_eq!(lock(&requeues.under_way).len(), MOST + 1);
     }

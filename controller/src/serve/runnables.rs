@@ -18,14 +18,14 @@ use kube::{
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use super::{
-    fair_queue::Priority, guarded::Guarded, guarded_watch::watch, queue::Queue,
+    fair_queue::Priority, guarded::Guarded, guarded_watch::watch, queue::TurnQueue,
     unreadable::UnreadableReporter,
 };
 use crate::{
-    cached_runnable::{CachedRunnable, Whole},
+    cached_runnable::{CachedRunnable, WholeRunnable},
     clock::boot_time,
     definitions::{DEFINITIONS, Definitions, OF_THIS_RELEASE, PROFILES, RUNNABLES, TEMPLATES},
-    endpoints::Readiness,
+    endpoints::ProcessReadiness,
     flags::Flags,
     lock::lock,
     reconcile::ControllerContext,
@@ -83,7 +83,7 @@ impl Runnables {
             stopping.send_replace(true);
         };
         let heavy = self.ctx.identity.connection().heavy().clone();
-        let queue = Queue::new(flags.concurrency, heavy, self.ctx.metrics.clone());
+        let queue = TurnQueue::new(flags.concurrency, heavy, self.ctx.metrics.clone());
         let serving = queue.serve(
             stream::select(triggers, enqueued).boxed(),
             prepared(
@@ -117,7 +117,7 @@ impl Runnables {
                 |error| tracing::error!(%error, "inputs that were read cannot be read again"),
             )
             .ok()?;
-        let whole = Whole { place, ..whole };
+        let whole = WholeRunnable { place, ..whole };
         self.ctx.reconcile(whole, cached.arrival_moment()).await
     }
 
@@ -182,7 +182,7 @@ impl Runnables {
 /// Waits for accounts, templates, profiles and definitions. Without them every Runnable would look broken, runs might
 /// lack their profile, or might be made under older definitions.
 async fn prepared(
-    readiness: Readiness,
+    readiness: ProcessReadiness,
     mut accounts: watch::Receiver<bool>,
     definitions: Arc<Definitions>,
 ) {
@@ -244,7 +244,7 @@ mod tests {
 
     /// Returns whether `prepared` ends within a minute after the list of definitions failed, and what is missing.
     async fn waits_for(is_forbidden: bool) -> (bool, Vec<String>) {
-        let readiness = Readiness::waiting_for(&[ACCOUNTS, OF_THIS_RELEASE]);
+        let readiness = ProcessReadiness::waiting_for(&[ACCOUNTS, OF_THIS_RELEASE]);
         let definitions = Arc::new(Definitions::new(readiness.clone()));
         let (_accounts, synced) = watch::channel(true);
         let why = "the API server answers 500".to_owned();

@@ -24,7 +24,7 @@ const FRESH_FOR: Duration = Duration::from_millis(100);
 
 /// A read that was sent, and its answer.
 #[derive(Clone)]
-pub(super) struct Read {
+pub(super) struct TemplateRead {
     /// Time of the request, as [`moment`] counts.
     sent: u64,
     at: Duration,
@@ -67,7 +67,7 @@ impl Templates {
     }
 
     /// Returns the latest read, if it was sent after that moment and has not failed.
-    fn sent_since(&self, name: &str, moment: u64) -> Option<Read> {
+    fn sent_since(&self, name: &str, moment: u64) -> Option<TemplateRead> {
         let read = lock(&self.reads).get(name).cloned();
         read.filter(|read| read.sent > moment && !matches!(read.answer.peek(), Some(Err(_))))
     }
@@ -80,7 +80,7 @@ impl Templates {
         })
     }
 
-    fn send(self: &Arc<Self>, name: &str, requests: Requests) -> Read {
+    fn send(self: &Arc<Self>, name: &str, requests: Requests) -> TemplateRead {
         let (sent, at) = (moment(), boot_time());
         let (templates, key) = (self.clone(), name.to_owned());
         let name = key.clone();
@@ -98,7 +98,7 @@ impl Templates {
         let answer = AssertUnwindSafe(answer).catch_unwind().map(|outcome| {
             outcome.unwrap_or_else(|_| Err(TemplateUnread::Failed("reading it panicked".into())))
         });
-        let read = Read {
+        let read = TemplateRead {
             sent,
             at,
             answer: answer.boxed().shared(),

@@ -23,13 +23,13 @@ struct Warnings {
 }
 
 /// Warnings of all templates.
-pub(super) struct Warned {
+pub(super) struct TemplateWarnings {
     all: Mutex<HashMap<String, Warnings>>,
     news: Mutex<Sender<String>>,
     unread: Mutex<Option<Receiver<String>>>,
 }
 
-impl Default for Warned {
+impl Default for TemplateWarnings {
     fn default() -> Self {
         let (news, unread) = mpsc::channel(QUEUE);
         Self {
@@ -40,7 +40,7 @@ impl Default for Warned {
     }
 }
 
-impl Warned {
+impl TemplateWarnings {
     /// Returns the names of templates as they get another warning. Only the first call returns the receiver.
     pub(super) fn news(&self) -> Option<Receiver<String>> {
         lock(&self.unread).take()
@@ -158,7 +158,7 @@ mod tests {
     fn told(texts: &[&str]) -> Vec<String> {
         let (object, compiled) = template(1);
         let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
-        let warned = Warned::default();
+        let warned = TemplateWarnings::default();
         warned.add(&object, &compiled, &texts);
         warned.texts(&compiled)
     }
@@ -192,7 +192,7 @@ mod tests {
         let (mut object, _) = template(1);
         object.spec.template["kind"] = "$(runnable.spec.inputs.kind)$".into();
         let compiled = Compiled::new(&object);
-        let warned = Warned::default();
+        let warned = TemplateWarnings::default();
         warned.add(
             &object,
             &compiled,
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn warnings_are_those_of_one_state_and_each_is_news_once() {
         let (object, compiled) = template(1);
-        let warned = Warned::default();
+        let warned = TemplateWarnings::default();
         let mut news = warned.news().unwrap();
         let texts = ["unknown field \"spec.activeDeadlineSecond\"".to_owned()];
         warned.add(&object, &compiled, &texts);

@@ -17,7 +17,7 @@ use cartouche_protocol::{
 
 use crate::{lock::lock, memory::digest, runnable_key::RunnableKey};
 use links::Links;
-use sinks::{NamedObjects, Objects};
+use sinks::{NamedObjects, SinkObjects};
 
 /// Index of Runnables and their sources.
 #[derive(Default)]
@@ -29,7 +29,7 @@ struct Index {
     reads: Links<RunnableKey>,
     /// Objects that each reads, and objects that have its outputs. `None` before the first Runnable names an object to
     /// write to.
-    objects: Option<Objects>,
+    objects: Option<SinkObjects>,
     /// Runnables whose reads do not count, since their account was not allowed to read.
     unread: HashSet<RunnableKey>,
     /// State in which each Runnable that is read was last seen.
@@ -109,7 +109,7 @@ impl Dependents {
         let readers = news.map(|_| index.reads.from(key).cloned().collect());
         Concerned {
             readers: readers.unwrap_or_default(),
-            outputs_changed: news == Some(News { of_outputs: true }),
+            outputs_changed: news == Some(SourceNews { of_outputs: true }),
             further: index.further(key, written.as_ref()),
         }
     }
@@ -142,7 +142,7 @@ impl Dependents {
     pub fn sweep(&self, exists: impl Fn(&RunnableKey) -> bool) -> Vec<(RunnableKey, Concerned)> {
         let gone: BTreeSet<RunnableKey> = {
             let index = lock(&self.0);
-            let naming = index.objects.iter().flat_map(Objects::naming);
+            let naming = index.objects.iter().flat_map(SinkObjects::naming);
             let all = index.reads.keys().chain(index.seen.keys()).chain(naming);
             let all = all.chain(&index.unread);
             all.filter(|key| !exists(key)).cloned().collect()
@@ -170,7 +170,7 @@ impl Dependents {
     /// Starts to index the objects that Runnables name, since one is about to be the first that writes to an object.
     /// `others` are all others.
     pub fn know_objects<'a>(&self, others: impl Iterator<Item = (RunnableKey, &'a Runnable)>) {
-        let mut objects = Objects::default();
+        let mut objects = SinkObjects::default();
         for (key, other) in others {
             objects.set(&key, NamedObjects::from_runnable(other));
         }
@@ -188,7 +188,7 @@ impl Dependents {
 
 /// A change of something that the readers of a Runnable decide by.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct News {
+struct SourceNews {
     /// True if what they have read of it may be old.
     of_outputs: bool,
 }
@@ -204,7 +204,7 @@ impl Index {
     }
 
     /// Returns the change of a Runnable since it was seen last, or `None` if there is none or no Runnable reads it.
-    fn news(&mut self, key: &RunnableKey, seen: impl Fn() -> Arc<Seen>) -> Option<News> {
+    fn news(&mut self, key: &RunnableKey, seen: impl Fn() -> Arc<Seen>) -> Option<SourceNews> {
         if !self.reads.leads_to(key) {
             self.seen.remove(key);
             return None;
@@ -216,7 +216,7 @@ impl Index {
         };
         let before = self.seen.insert(key.clone(), now.clone());
         let of_outputs = before.as_ref().map(|before| &before.outputs) != Some(&now.outputs);
-        (before.as_ref() != Some(&now)).then_some(News { of_outputs })
+        (before.as_ref() != Some(&now)).then_some(SourceNews { of_outputs })
     }
 
     /// Returns the Runnables that derive from its readers, and, if it has `written` to objects, those that derive from

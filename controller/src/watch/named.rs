@@ -26,7 +26,7 @@ use crate::{
     metrics::{Metrics, ObjectWatch},
     runnable_key::RunnableKey,
 };
-use known::{Known, Refusal};
+use known::{KnownSecrets, WatchRefusal};
 
 /// Mean delay before refused watches are tried again after permissions have changed: they do not come together, and the
 /// authorizer may be behind.
@@ -48,7 +48,7 @@ pub struct WatchedSecret {
 
 /// Watches of all Secrets that inputs come from.
 pub struct SecretWatches {
-    known: Mutex<Known>,
+    known: Mutex<KnownSecrets>,
     /// Maximum number of watches that are open at the same time.
     places: usize,
     identity: Arc<Identity>,
@@ -58,12 +58,12 @@ pub struct SecretWatches {
 }
 
 /// State of one watch, as its task knows it.
-struct State {
+struct SecretWatchState {
     now: Mutex<ObjectWatch>,
     metrics: Metrics,
 }
 
-impl State {
+impl SecretWatchState {
     fn new(now: ObjectWatch, metrics: Metrics) -> Self {
         metrics.object_watch(Some(now), None);
         Self {
@@ -84,7 +84,7 @@ impl State {
     }
 }
 
-impl Drop for State {
+impl Drop for SecretWatchState {
     fn drop(&mut self) {
         self.metrics.object_watch(None, Some(self.now()));
     }
@@ -126,7 +126,7 @@ impl SecretWatches {
         };
         if !is_late && !known.has_task(secret) {
             let room = self.places.max(MOST_KNOWN);
-            let state = || State::new(ObjectWatch::Starting, self.metrics.clone());
+            let state = || SecretWatchState::new(ObjectWatch::Starting, self.metrics.clone());
             if known.keep(key, secret, room, state) {
                 self.begin(&mut known, secret);
             }
@@ -169,7 +169,7 @@ impl SecretWatches {
     }
 
     /// Begins the watch of a known Secret that has none, if it is time and there is a place.
-    fn begin(self: &Arc<Self>, known: &mut Known, secret: &WatchedSecret) {
+    fn begin(self: &Arc<Self>, known: &mut KnownSecrets, secret: &WatchedSecret) {
         let Some((secret, watch)) = known.watches.get_key_value(secret) else {
             return;
         };
@@ -208,18 +208,18 @@ impl SecretWatches {
     }
 
     /// Sets the state of a watch. Runnables that relied on it are enqueued, to poll from now on.
-    fn turn(&self, secret: &WatchedSecret, state: &Arc<State>, now: ObjectWatch) {
+    fn turn(&self, secret: &WatchedSecret, state: &Arc<SecretWatchState>, now: ObjectWatch) {
         let users = lock(&self.known).turn(secret, state, now);
         self.enqueue(users);
     }
 
     /// Ends a watch that the account may not open, and frees its place. `was_open` is true if the account was allowed
     /// to before.
-    fn end_refused(&self, secret: &WatchedSecret, state: &Arc<State>, was_open: bool) {
+    fn end_refused(&self, secret: &WatchedSecret, state: &Arc<SecretWatchState>, was_open: bool) {
         let users = lock(&self.known).end_refused(secret, state, |before| {
             let refusals = before.filter(|_| !was_open).map_or(0, |it| it.refusals + 1);
             let now = Instant::now();
-            Refusal {
+            WatchRefusal {
                 refusals,
                 not_before: now + WATCHES.delay(refusals),
                 again: now + REFUSED_WATCHES.delay(refusals),

@@ -9,15 +9,15 @@ use kube::runtime::watcher;
 
 use super::{
     Progress,
-    progress::{Following, reason},
+    progress::{FollowedEvents, reason},
 };
-use crate::{endpoints::Readiness, metrics::Metrics};
+use crate::{endpoints::ProcessReadiness, metrics::Metrics};
 
 /// The places where the state of the controller's own watches is reported.
 #[derive(Clone)]
 pub struct OwnWatches {
     /// Resources that the process lacks.
-    pub readiness: Readiness,
+    pub readiness: ProcessReadiness,
     /// Metrics that count them.
     pub metrics: Metrics,
     /// Deadline of a request.
@@ -50,7 +50,7 @@ impl OwnWatches {
                 readiness.because(what, why(error));
             }
         });
-        let following = Following::new(progress, what.to_owned(), Box::pin(events), on_change);
+        let following = FollowedEvents::new(progress, what.to_owned(), Box::pin(events), on_change);
         stream::unfold(following, |mut following| async move {
             let event = following.next().await?;
             Some((event, following))
@@ -93,7 +93,7 @@ mod tests {
     use tokio::time::{Instant, sleep};
 
     use super::{Duration, OwnWatches};
-    use crate::{api::DEADLINE, endpoints::Readiness, metrics::Metrics};
+    use crate::{api::DEADLINE, endpoints::ProcessReadiness, metrics::Metrics};
 
     fn error(code: u16) -> Error {
         let mut status = kube::core::Status::failure("no", "Refused");
@@ -103,7 +103,7 @@ mod tests {
 
     fn own() -> OwnWatches {
         OwnWatches {
-            readiness: Readiness::waiting_for(&[]),
+            readiness: ProcessReadiness::waiting_for(&[]),
             metrics: Metrics::default(),
             deadline: DEADLINE,
         }

@@ -143,17 +143,17 @@ impl Progress {
     }
 
     /// Records that an event was processed.
-    fn came(&self, seen: Seen) -> bool {
+    fn came(&self, seen: EventNews) -> bool {
         self.change(|inner| {
             inner.since = Instant::now();
             match seen {
-                Seen::ListBegins => inner.listing = true,
-                Seen::Listed => {}
-                Seen::ListEnds => {
+                EventNews::ListBegins => inner.listing = true,
+                EventNews::Listed => {}
+                EventNews::ListEnds => {
                     (inner.state, inner.listed, inner.listing) = (WatchState::Synced, true, false);
                     inner.works();
                 }
-                Seen::Change => inner.works(),
+                EventNews::Change => inner.works(),
             }
         })
     }
@@ -187,7 +187,7 @@ impl Progress {
         mut take: impl FnMut(watcher::Event<K>),
         on_change: impl Fn(),
     ) {
-        let mut following = Following::new(self.clone(), what.to_owned(), events, on_change);
+        let mut following = FollowedEvents::new(self.clone(), what.to_owned(), events, on_change);
         while let Some(event) = following.next().await {
             take(event);
         }
@@ -195,26 +195,26 @@ impl Progress {
 }
 
 /// Events of a watch that is followed: errors are waited out.
-pub(super) struct Following<E, T> {
+pub(super) struct FollowedEvents<E, T> {
     progress: Arc<Progress>,
     what: String,
     events: E,
     on_change: T,
     failures: Failures,
     /// The event that was returned last; it counts once it was processed.
-    given: Option<Seen>,
+    given: Option<EventNews>,
 }
 
 /// Information of an event about its watch.
 #[derive(Clone, Copy, Debug)]
-enum Seen {
+enum EventNews {
     ListBegins,
     Listed,
     ListEnds,
     Change,
 }
 
-impl Seen {
+impl EventNews {
     fn from_event<K>(event: &watcher::Event<K>) -> Self {
         match event {
             watcher::Event::Init => Self::ListBegins,
@@ -225,7 +225,7 @@ impl Seen {
     }
 }
 
-impl<E, K, T> Following<E, T>
+impl<E, K, T> FollowedEvents<E, T>
 where
     E: Stream<Item = watcher::Result<watcher::Event<K>>> + Unpin,
     T: Fn(),
@@ -252,7 +252,7 @@ where
             match timeout(self.progress.a_try, self.events.next()).await {
                 Ok(Some(Ok(event))) => {
                     self.failures.came(&event);
-                    self.given = Some(Seen::from_event(&event));
+                    self.given = Some(EventNews::from_event(&event));
                     return Some(event);
                 }
                 Ok(Some(Err(error))) => self.wait_out(&error).await,

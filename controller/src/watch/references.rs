@@ -36,7 +36,7 @@ pub const ACCOUNTS: &str = "serviceaccounts";
 
 /// Change of what Runnables refer to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Reference {
+pub enum ReferenceChange {
     /// Accounts were created, changed or deleted: namespace and name of each.
     Accounts(Vec<(String, String)>),
     /// Permissions changed, in a namespace or everywhere.
@@ -119,7 +119,7 @@ pub async fn watch_accounts(
     references: References,
     accounts: Arc<Accounts>,
     synced: watch::Sender<bool>,
-    enqueue: impl Fn(Reference),
+    enqueue: impl Fn(ReferenceChange),
 ) {
     let mut listed = Names::new();
     let api = references.here::<NamedObject<ServiceAccount>>();
@@ -127,7 +127,7 @@ pub async fn watch_accounts(
     let mut events = references.own.follow_plainly(ACCOUNTS, events).boxed();
     let notify = |accounts: Vec<(String, String)>| {
         if !accounts.is_empty() {
-            enqueue(Reference::Accounts(accounts));
+            enqueue(ReferenceChange::Accounts(accounts));
         }
     };
     while let Some(event) = events.next().await {
@@ -184,9 +184,10 @@ fn without(names: &Names, others: &Names) -> Vec<(String, String)> {
 }
 
 /// Watches all objects that grant permissions, for ever.
-pub async fn watch_permissions(references: References, enqueue: impl Fn(Reference) + Clone) {
-    let there = |object: &ObjectMeta| enqueue(Reference::Permissions(object.namespace.clone()));
-    let everywhere = |_: &ObjectMeta| enqueue(Reference::Permissions(None));
+pub async fn watch_permissions(references: References, enqueue: impl Fn(ReferenceChange) + Clone) {
+    let there =
+        |object: &ObjectMeta| enqueue(ReferenceChange::Permissions(object.namespace.clone()));
+    let everywhere = |_: &ObjectMeta| enqueue(ReferenceChange::Permissions(None));
     tokio::join!(
         watch_all::<Role>(&references, references.here(), "roles", there),
         watch_all::<RoleBinding>(&references, references.here(), "rolebindings", there),
@@ -210,7 +211,7 @@ pub async fn watch_permissions(references: References, enqueue: impl Fn(Referenc
 pub async fn watch_definitions(
     references: References,
     definitions: Arc<Definitions>,
-    enqueue: impl Fn(Reference),
+    enqueue: impl Fn(ReferenceChange),
 ) {
     let api = references.everywhere::<PartialObjectMeta<CustomResourceDefinition>>();
     let events = watcher(api, config());
@@ -239,7 +240,7 @@ pub async fn watch_definitions(
                 object.metadata.name
             }
         };
-        enqueue(Reference::Definition(changed));
+        enqueue(ReferenceChange::Definition(changed));
     }
 }
 

@@ -14,7 +14,7 @@ use tokio::task::AbortHandle;
 use super::{Progress, Watches};
 use crate::{
     discovery::Kind,
-    endpoints::Readiness,
+    endpoints::ProcessReadiness,
     metrics::Metrics,
     runnable_key::RunnableKey,
     watched_kind::{Purpose, Watched},
@@ -49,7 +49,7 @@ struct Scene {
 impl Scene {
     fn with_places(most: usize) -> Self {
         let deadline = Duration::from_secs(15);
-        let (metrics, readiness) = (Metrics::default(), Readiness::default());
+        let (metrics, readiness) = (Metrics::default(), ProcessReadiness::default());
         Self {
             watches: Watches::new(most, None, deadline, metrics, readiness),
             begun: Mutex::default(),

@@ -1,6 +1,6 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use super::{ABSENT_FOR, Kind, Known, Lookup, MAX_ABSENT, PATIENCE, UNASKED_FOR, UNUSED_FOR};
+use super::{ABSENT_FOR, Kind, KnownKinds, Lookup, MAX_ABSENT, PATIENCE, UNASKED_FOR, UNUSED_FOR};
 
 fn serves(kind: &str) -> HashMap<String, Arc<Kind>> {
     let resource = Kind {
@@ -14,7 +14,7 @@ fn serves(kind: &str) -> HashMap<String, Arc<Kind>> {
 
 #[test]
 fn of_versions_that_are_not_served_few_are_kept_and_not_for_long() {
-    let mut known = Known::default();
+    let mut known = KnownKinds::default();
     let now = Duration::from_secs(100);
     for version in 0..10 * MAX_ABSENT {
         known.put(&format!("a{version}/v1"), HashMap::new(), now);
@@ -31,7 +31,7 @@ fn of_versions_that_are_not_served_few_are_kept_and_not_for_long() {
 
 #[test]
 fn a_version_that_is_served_no_more_or_not_asked_for_leaves() {
-    let mut known = Known::default();
+    let mut known = KnownKinds::default();
     known.put("a/v1", serves("Thing"), Duration::ZERO);
     known.put("b/v1", serves("Thing"), Duration::ZERO);
     assert!(matches!(
@@ -49,10 +49,10 @@ fn a_version_that_is_served_no_more_or_not_asked_for_leaves() {
 
 #[test]
 fn where_the_objects_of_a_kind_are_is_asked_again_when_anything_of_it_is_doubted() {
-    let mut known = Known::default();
+    let mut known = KnownKinds::default();
     let key = ("a/v0".to_owned(), "Thing".to_owned());
     let now = Duration::from_secs(100);
-    let moved = |known: &mut Known| {
+    let moved = |known: &mut KnownKinds| {
         known.put("a/v1", serves("Thing"), now);
         known.put_moved(key.clone(), Some(serves("Thing")["Thing"].clone()), now);
         assert!(matches!(known.look_up_moved(&key, now), Lookup::Found(_)));
@@ -72,7 +72,7 @@ fn where_the_objects_of_a_kind_are_is_asked_again_when_anything_of_it_is_doubted
 
 #[test]
 fn that_objects_are_nowhere_is_not_believed_for_long() {
-    let mut known = Known::default();
+    let mut known = KnownKinds::default();
     let key = ("a/v0".to_owned(), "Thing".to_owned());
     known.put_moved(key.clone(), None, Duration::ZERO);
     assert_eq!(known.look_up_moved(&key, Duration::ZERO), Lookup::Absent);
@@ -81,9 +81,9 @@ fn that_objects_are_nowhere_is_not_believed_for_long() {
 
 #[test]
 fn discovery_that_fails_for_a_while_is_said_in_words_that_stay() {
-    let mut known = Known::default();
+    let mut known = KnownKinds::default();
     let key = ("a/v0".to_owned(), "Thing".to_owned());
-    let fail = |known: &mut Known, why: &str, now| {
+    let fail = |known: &mut KnownKinds, why: &str, now| {
         known.put_failing(key.clone(), why.to_owned(), now);
         known.failing(&key).map(str::to_owned)
     };
@@ -99,7 +99,7 @@ fn discovery_that_fails_for_a_while_is_said_in_words_that_stay() {
 
 #[test]
 fn of_very_many_kinds_that_discovery_fails_for_those_that_came_first_are_said() {
-    let mut known = Known::default();
+    let mut known = KnownKinds::default();
     let key = |number: usize| ("a/v0".to_owned(), format!("Thing{number}"));
     let why = || "no".to_owned();
     for now in [Duration::ZERO, PATIENCE] {

@@ -7,14 +7,14 @@ use cartouche_protocol::{
     sinks::{SinkContent, SinkOwner, Sinks},
 };
 
-use super::Read;
+use super::SinkRead;
 use crate::{
     clock::boot_time, lock::lock, memory::digest, reconcile::reconciliation::Reconciliation,
 };
 
 impl Reconciliation<'_> {
     /// Returns true if a sink is not as this process left it.
-    pub(super) fn was_changed(&self, read: &Read<'_>) -> bool {
+    pub(super) fn was_changed(&self, read: &SinkRead<'_>) -> bool {
         let found = read.found.as_ref();
         let has = digest(found.map(|found| (found.holder, &found.content)));
         lock(&self.memory).sinks.is_changed(&read.object, has)

@@ -9,12 +9,12 @@ use cartouche_protocol::{
     sinks::{RunOutputs, SinkContent, SinkOwner, SinkProblem, SinkVerdict, Wanted, may_write},
 };
 
-use super::{Progress, Read, sensitive};
+use super::{SinkProgress, SinkRead, sensitive};
 use crate::{lock::lock, reconcile::reconciliation::Reconciliation};
 
 /// A planned write of a sink.
-pub(super) struct Write<'a> {
-    pub(super) read: Read<'a>,
+pub(super) struct SinkWrite<'a> {
+    pub(super) read: SinkRead<'a>,
     pub(super) content: SinkContent,
     pub(super) sensitive: Sensitive,
     /// Number that the found sink has, if the ledger never gave it, or its run gave nothing.
@@ -29,9 +29,9 @@ impl Reconciliation<'_> {
         &mut self,
         ledger: &Ledger,
         from: &OutputsFrom,
-        reads: Vec<Read<'w>>,
-        progress: &mut Progress,
-    ) -> Vec<Write<'w>> {
+        reads: Vec<SinkRead<'w>>,
+        progress: &mut SinkProgress,
+    ) -> Vec<SinkWrite<'w>> {
         let mut of_run = None;
         let held = sensitive::collect_held(&progress.sinks, from, &reads);
         let nothing = BTreeMap::new();
@@ -77,7 +77,7 @@ impl Reconciliation<'_> {
                     let problem = SinkProblem::Fought(read.object.clone());
                     progress.fail(&read.object, problem);
                 }
-                verdict => writes.push(Write {
+                verdict => writes.push(SinkWrite {
                     read,
                     content,
                     sensitive,
@@ -97,8 +97,8 @@ impl Reconciliation<'_> {
         &self,
         ledger: &Ledger,
         from: &OutputsFrom,
-        read: &Read<'_>,
-        progress: &mut Progress,
+        read: &SinkRead<'_>,
+        progress: &mut SinkProgress,
     ) -> Option<(SinkOwner, Wanted)> {
         let found = read.found.as_ref();
         let holder = found.map_or(SinkOwner::Nobody, |found| found.holder);

@@ -15,7 +15,7 @@ use cartouche_protocol::{
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::{MOST_CONFLICTS, Progress, plan::Write};
+use super::{MOST_CONFLICTS, SinkProgress, plan::SinkWrite};
 use crate::{
     api::{ApiError, CreateMode, Requests, ResourcePath, UNPARSED},
     clock::boot_time,
@@ -85,10 +85,10 @@ impl Reconciliation<'_> {
         &self,
         account: &Requests,
         ledger: &Ledger,
-        write: Write<'_>,
-        progress: &mut Progress,
+        write: SinkWrite<'_>,
+        progress: &mut SinkProgress,
     ) -> Result<(), End> {
-        let Write { read, content, .. } = &write;
+        let SinkWrite { read, content, .. } = &write;
         let (object, owner) = (&read.object, self.owner());
         let from = ledger.outputs_from.as_ref();
         let sequence = from.map(|from| from.sequence).unwrap_or_default();
@@ -129,7 +129,7 @@ impl Reconciliation<'_> {
         account: &Requests,
         object: &SourceObject,
         found: &FoundSink,
-        progress: &mut Progress,
+        progress: &mut SinkProgress,
     ) -> Result<(), End> {
         let path = self.sink_path(object);
         let as_read = (found.uid.as_str(), found.version.as_str());
@@ -152,7 +152,7 @@ impl Reconciliation<'_> {
         &self,
         object: &SourceObject,
         error: &ApiError,
-        progress: &mut Progress,
+        progress: &mut SinkProgress,
     ) -> Result<(), End> {
         let is_meanwhile = error.is_conflict() || error.is_already_exists() || error.is_absent();
         if is_meanwhile && !error.is_namespace_terminating() {

@@ -11,7 +11,7 @@ use cartouche_protocol::{
 };
 use serde_json::Value;
 
-use super::Read;
+use super::SinkRead;
 use crate::{lock::lock, reconcile::reconciliation::Reconciliation};
 
 /// Result of reading the sensitive outputs of a run.
@@ -27,7 +27,7 @@ pub(super) enum OfRun {
 }
 
 /// Sensitive outputs of a run that Secrets hold unchanged.
-pub(super) struct Held {
+pub(super) struct HeldOutputs {
     /// Those of Secrets that are up to date.
     current: Sensitive,
     /// Those also of Secrets that could not be written since: at most the path of the outputs has changed.
@@ -35,7 +35,11 @@ pub(super) struct Held {
 }
 
 /// Returns what Secrets hold of the run that gave the outputs.
-pub(super) fn collect_held(sinks: &Sinks, from: &OutputsFrom, reads: &[Read<'_>]) -> Held {
+pub(super) fn collect_held(
+    sinks: &Sinks,
+    from: &OutputsFrom,
+    reads: &[SinkRead<'_>],
+) -> HeldOutputs {
     let (mut current, mut kept) = (BTreeMap::new(), BTreeMap::new());
     for (name, place) in &sinks.sensitive {
         let mut secrets = reads
@@ -58,7 +62,7 @@ pub(super) fn collect_held(sinks: &Sinks, from: &OutputsFrom, reads: &[Read<'_>]
             }
         }
     }
-    Held {
+    HeldOutputs {
         current: Sensitive::new(current),
         kept: Sensitive::new(kept),
     }
@@ -70,8 +74,8 @@ impl Reconciliation<'_> {
         &self,
         ledger: &Ledger,
         from: &OutputsFrom,
-        read: &Read<'_>,
-        held: &Held,
+        read: &SinkRead<'_>,
+        held: &HeldOutputs,
         of_run: &mut Option<OfRun>,
         sinks: &Sinks,
     ) -> Result<Sensitive, SinkProblem> {
@@ -130,7 +134,7 @@ impl Reconciliation<'_> {
         &self,
         ledger: &Ledger,
         from: &OutputsFrom,
-        read: &Read<'_>,
+        read: &SinkRead<'_>,
     ) -> OfRun {
         let Some(name) = name_of(ledger, &from.uid) else {
             return OfRun::Gone;

@@ -30,8 +30,8 @@ fn wanted(names: &[&str]) -> Vec<OutputSink> {
     serde_json::from_value(sinks.collect()).unwrap()
 }
 
-fn written(names: &[&str]) -> Progress {
-    let mut progress = Progress::default();
+fn written(names: &[&str]) -> SinkProgress {
+    let mut progress = SinkProgress::default();
     for sink in wanted(names) {
         progress.sinks.note(&sinks::identify(&sink), 1, false);
     }

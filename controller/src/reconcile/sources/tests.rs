@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    api::Connection, clock::moment, endpoints::Readiness, flags::Flags, metrics::Metrics,
+    api::Connection, clock::moment, endpoints::ProcessReadiness, flags::Flags, metrics::Metrics,
     reconcile::ControllerContext, serve::wire, watch::Enqueuer,
 };
 
@@ -56,7 +56,7 @@ fn counted(object: &Value, reads: Arc<AtomicUsize>) -> ControllerContext {
         reflector::store().0,
         reflector::store().0,
         Enqueuer::new().0,
-        &Readiness::default(),
+        &ProcessReadiness::default(),
     )
 }
 

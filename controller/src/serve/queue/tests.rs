@@ -28,8 +28,8 @@ fn is_heavy(key: &RunnableKey) -> bool {
     key.name.starts_with("heavy")
 }
 
-fn queue(concurrency: u16) -> Queue {
-    Queue::new(concurrency, HeavyPlace::default(), Metrics::default())
+fn queue(concurrency: u16) -> TurnQueue {
+    TurnQueue::new(concurrency, HeavyPlace::default(), Metrics::default())
 }
 
 /// Returns who was reconciled in a minute, and at which second. Each reconciliation takes a second.
@@ -44,7 +44,7 @@ async fn reconciling(
 }
 
 async fn reconciling_in(
-    queue: &Queue,
+    queue: &TurnQueue,
     enqueued: impl Stream<Item = BTreeSet<RunnableKey>>,
     ready: impl Future<Output = ()>,
     stop: impl Future<Output = ()>,
@@ -184,7 +184,7 @@ async fn a_wait_of_years_is_an_hour() {
 #[tokio::test(start_paused = true)]
 async fn a_look_that_panics_ends_no_other_and_comes_again_later_each_time() {
     let metrics = Metrics::default();
-    let queue = Queue::new(1, HeavyPlace::default(), metrics.clone());
+    let queue = TurnQueue::new(1, HeavyPlace::default(), metrics.clone());
     let began = Instant::now();
     let seen = Mutex::new(Vec::new());
     let serving = queue.serve(

@@ -35,12 +35,12 @@ impl NamedObjects {
 
 /// Objects that Runnables name.
 #[derive(Default)]
-pub(super) struct Objects {
+pub(super) struct SinkObjects {
     readers: Links<SourceKey>,
     writers: Links<SourceKey>,
 }
 
-impl Objects {
+impl SinkObjects {
     /// Replaces the objects of a Runnable. Returns true if they are others than before, and all that have its outputs
     /// or had them.
     pub(super) fn set(

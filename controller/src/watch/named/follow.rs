@@ -7,9 +7,9 @@ use cartouche_protocol::messages::reconcile_error::Requeue;
 use futures::{Stream, StreamExt};
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::{SecretWatches, State, WatchedSecret};
+use super::{SecretWatchState, SecretWatches, WatchedSecret};
 use crate::{
-    api::{ApiError, Told},
+    api::{ApiError, WatchEvent},
     backoff::{OBJECT_WATCHES, PATIENCE, TENTH},
     discovery::Kind,
     metrics::ObjectWatch,
@@ -29,7 +29,7 @@ const GATHERED: Duration = Duration::from_millis(100);
 const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// End of a watch.
-enum End {
+enum WatchEnd {
     /// It was open for its time.
     Over,
     /// The version to resume from is too old.
@@ -40,7 +40,7 @@ enum End {
     Failed(String),
 }
 
-impl From<ApiError> for End {
+impl From<ApiError> for WatchEnd {
     fn from(error: ApiError) -> Self {
         if error.is_forbidden() || error.is_unsupported() {
             Self::Refused
@@ -56,7 +56,7 @@ impl From<ApiError> for End {
 pub(super) async fn follow(
     watches: Arc<SecretWatches>,
     secret: Arc<WatchedSecret>,
-    state: Arc<State>,
+    state: Arc<SecretWatchState>,
     pause: Duration,
 ) {
     sleep(pause).await;
@@ -73,11 +73,11 @@ pub(super) async fn follow(
 /// Takes events until the watch ends (the end is returned) or `until` (`None`). `version` is kept up to date. Calls
 /// `changed` at most once in [`TOLD_AGAIN_AFTER`].
 async fn take(
-    events: &mut (impl Stream<Item = Result<Told, ApiError>> + Unpin),
+    events: &mut (impl Stream<Item = Result<WatchEvent, ApiError>> + Unpin),
     until: Instant,
     version: &mut Option<String>,
     changed: impl Fn(),
-) -> Option<End> {
+) -> Option<WatchEnd> {
     let (mut told_at, mut is_owed) = (None::<Instant>, false);
     let end = loop {
         let again = told_at.map(|at| at + TOLD_AGAIN_AFTER);
@@ -88,7 +88,7 @@ async fn take(
                 is_owed |= told.has_changed;
             }
             Ok(Some(Err(error))) => break Some(error.into()),
-            Ok(None) => break Some(End::Over),
+            Ok(None) => break Some(WatchEnd::Over),
             Err(_) if next == until => break None,
             Err(_) => {}
         }
@@ -106,7 +106,7 @@ async fn take(
 struct Following<'a> {
     watches: &'a SecretWatches,
     secret: &'a WatchedSecret,
-    state: &'a Arc<State>,
+    state: &'a Arc<SecretWatchState>,
 }
 
 impl Following<'_> {
@@ -119,18 +119,18 @@ impl Following<'_> {
             let end = self.once(&mut version, &mut was_open).await;
             if began.elapsed() >= SHORT {
                 (failures, failing) = (0, None);
-                if matches!(end, End::Over) {
+                if matches!(end, WatchEnd::Over) {
                     continue;
                 }
             }
             let why = match end {
-                End::Refused => return was_open,
-                End::Gone => {
+                WatchEnd::Refused => return was_open,
+                WatchEnd::Gone => {
                     version = None;
                     "its resourceVersion is too old".to_owned()
                 }
-                End::Over => "it ends at once".to_owned(),
-                End::Failed(why) => why,
+                WatchEnd::Over => "it ends at once".to_owned(),
+                WatchEnd::Failed(why) => why,
             };
             if failing.get_or_insert(began).elapsed() >= PATIENCE {
                 self.fail(&why);
@@ -141,7 +141,7 @@ impl Following<'_> {
     }
 
     /// Makes one request. `version` is the version to resume from; without one, earlier changes are unknown.
-    async fn once(&self, version: &mut Option<String>, was_open: &mut bool) -> End {
+    async fn once(&self, version: &mut Option<String>, was_open: &mut bool) -> WatchEnd {
         let open_for = TENTH.over(OPEN_FOR);
         let until = Instant::now() + open_for + SLACK;
         let WatchedSecret {
@@ -152,8 +152,8 @@ impl Following<'_> {
         // This replaces a token that has expired.
         let requests = match self.watches.identity.requests_as(namespace, account).await {
             Ok(requests) => requests,
-            Err(error) if error.requeue == Requeue::OnRbac => return End::Refused,
-            Err(error) => return End::Failed(error.category.to_string()),
+            Err(error) if error.requeue == Requeue::OnRbac => return WatchEnd::Refused,
+            Err(error) => return WatchEnd::Failed(error.category.to_string()),
         };
         let path = Kind::secrets().path(namespace);
         let open = requests.watch_one(&path, name, version.as_deref(), open_for.as_secs());
@@ -175,7 +175,7 @@ impl Following<'_> {
             changed();
         }
         let end = take(&mut events, until, version, changed).await;
-        end.unwrap_or_else(|| End::Failed("it sends nothing".to_owned()))
+        end.unwrap_or_else(|| WatchEnd::Failed("it sends nothing".to_owned()))
     }
 
     fn turn(&self, now: ObjectWatch) {

@@ -7,12 +7,12 @@ use std::{
 
 use tokio::{task::AbortHandle, time::Instant};
 
-use super::{State, WatchedSecret, shares::Shares};
+use super::{SecretWatchState, WatchedSecret, shares::Shares};
 use crate::{metrics::ObjectWatch, runnable_key::RunnableKey};
 
 /// Everything that is known of Secrets and their users.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct KnownSecrets {
     pub(super) watches: HashMap<Arc<WatchedSecret>, SecretWatch>,
     /// Secrets that each Runnable wants to follow; a Runnable that wants none has no entry.
     wanted: HashMap<Arc<RunnableKey>, Wanted>,
@@ -32,14 +32,14 @@ struct Wanted {
 /// One Secret.
 pub(super) struct SecretWatch {
     users: HashSet<Arc<RunnableKey>>,
-    pub(super) state: Arc<State>,
+    pub(super) state: Arc<SecretWatchState>,
     /// Task of the watch, which holds a place.
     task: Option<AbortHandle>,
-    pub(super) refusal: Option<Refusal>,
+    pub(super) refusal: Option<WatchRefusal>,
 }
 
 /// A refusal: the account may not watch the Secret.
-pub(super) struct Refusal {
+pub(super) struct WatchRefusal {
     /// Number of refusals before, in a row.
     pub(super) refusals: u32,
     /// Earliest time of the next try, however often permissions change.
@@ -50,7 +50,7 @@ pub(super) struct Refusal {
     pub(super) is_granted: bool,
 }
 
-impl Refusal {
+impl WatchRefusal {
     /// Returns true if the watch may be tried again.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         let from = if self.is_granted {
@@ -103,7 +103,7 @@ impl SecretWatch {
     }
 }
 
-impl Known {
+impl KnownSecrets {
     /// See [`super::SecretWatches::want`].
     pub(super) fn want(
         &mut self,
@@ -189,7 +189,7 @@ impl Known {
         key: &RunnableKey,
         secret: &WatchedSecret,
         room: usize,
-        state: impl FnOnce() -> State,
+        state: impl FnOnce() -> SecretWatchState,
     ) -> bool {
         if self.watches.contains_key(secret) {
             return true;
@@ -235,7 +235,7 @@ impl Known {
     pub(super) fn turn(
         &mut self,
         secret: &WatchedSecret,
-        state: &Arc<State>,
+        state: &Arc<SecretWatchState>,
         now: ObjectWatch,
     ) -> Vec<Arc<RunnableKey>> {
         let watch = self.watches.get(secret);
@@ -249,8 +249,8 @@ impl Known {
     pub(super) fn end_refused(
         &mut self,
         secret: &WatchedSecret,
-        state: &Arc<State>,
-        refusal: impl FnOnce(Option<&Refusal>) -> Refusal,
+        state: &Arc<SecretWatchState>,
+        refusal: impl FnOnce(Option<&WatchRefusal>) -> WatchRefusal,
     ) -> Vec<Arc<RunnableKey>> {
         let watch = self.watches.get_mut(secret);
         let Some(watch) = watch.filter(|watch| Arc::ptr_eq(&watch.state, state)) else {

@@ -9,16 +9,16 @@ const A_READ: Duration = Duration::from_micros(12_500);
 /// The shares of all namespaces.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Shares {
-    of: BTreeMap<String, Share>,
+    of: BTreeMap<String, NamespaceShare>,
     /// Sum of all shares.
-    sum: Share,
+    sum: NamespaceShare,
     /// Number of namespaces in which anything is polled.
     polling: usize,
 }
 
 /// Share of the Runnables of a namespace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Share {
+pub(super) struct NamespaceShare {
     /// Watches that are open, or about to be.
     pub(super) places: usize,
     /// Secrets that were found.
@@ -29,7 +29,7 @@ pub(super) struct Share {
     pub(super) told: usize,
 }
 
-impl Share {
+impl NamespaceShare {
     fn polled(&self) -> usize {
         self.wanted.saturating_sub(self.told)
     }
@@ -37,12 +37,12 @@ impl Share {
 
 impl Shares {
     /// Changes the share of a namespace, and the sum.
-    pub(super) fn change(&mut self, namespace: &str, change: impl Fn(&mut Share)) {
+    pub(super) fn change(&mut self, namespace: &str, change: impl Fn(&mut NamespaceShare)) {
         let before = self.share(namespace);
         let mut now = before;
         change(&mut now);
         change(&mut self.sum);
-        if now == Share::default() {
+        if now == NamespaceShare::default() {
             self.of.remove(namespace);
         } else if now != before {
             self.of.insert(namespace.to_owned(), now);
@@ -52,7 +52,7 @@ impl Shares {
     }
 
     /// Returns the sum of all shares.
-    pub(super) fn sum(&self) -> Share {
+    pub(super) fn sum(&self) -> NamespaceShare {
         self.sum
     }
 
@@ -61,7 +61,7 @@ impl Shares {
     pub(super) fn richer_than(
         &self,
         namespace: &str,
-        takes: impl Fn(&Share) -> usize,
+        takes: impl Fn(&NamespaceShare) -> usize,
     ) -> Option<&str> {
         let own = takes(&self.share(namespace));
         let most = self.of.iter().max_by_key(|(_, share)| takes(share));
@@ -77,7 +77,7 @@ impl Shares {
         A_READ.saturating_mul(reads).max(usual)
     }
 
-    fn share(&self, namespace: &str) -> Share {
+    fn share(&self, namespace: &str) -> NamespaceShare {
         self.of.get(namespace).copied().unwrap_or_default()
     }
 }

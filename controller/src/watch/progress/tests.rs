@@ -8,7 +8,7 @@ use futures::{StreamExt, stream};
 use kube::runtime::watcher::{Error, Event};
 use tokio::time::sleep;
 
-use super::{PATIENCE, Progress, Seen, WatchState};
+use super::{EventNews, PATIENCE, Progress, WatchState};
 
 const DEADLINE: Duration = Duration::from_secs(15);
 
@@ -119,7 +119,7 @@ fn a_watch_that_may_not_be_had_is_polled_at_once_and_not_called_failing() {
 #[tokio::test(start_paused = true)]
 async fn a_watch_whose_task_fails_again_and_again_keeps_nobody_waiting_for_its_list() {
     let progress = starting();
-    progress.came(Seen::ListEnds);
+    progress.came(EventNews::ListEnds);
     assert!(progress.restart());
     assert_eq!(progress.state(), WatchState::Starting);
     sleep(PATIENCE).await;

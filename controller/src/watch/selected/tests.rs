@@ -12,7 +12,7 @@ use super::{MAX_TOUCHED, SelectedWatch, Selections};
 use crate::{
     clock::boot_time,
     discovery::Kind,
-    endpoints::Readiness,
+    endpoints::ProcessReadiness,
     lock::lock,
     memory::{Memories, tests::write_words},
     metrics::Metrics,
@@ -182,7 +182,7 @@ fn of_very_many_changes_one_counts_as_that_of_a_match() {
 /// Returns true if an event of an object of this kind enqueues a Runnable at once that has just written words.
 fn is_enqueued_at_once(kind: Kind, waits_beside_inputs: bool) -> bool {
     let (enqueuer, waiting) = Enqueuer::new();
-    let (metrics, readiness) = (Metrics::default(), Readiness::default());
+    let (metrics, readiness) = (Metrics::default(), ProcessReadiness::default());
     let watch = SelectedWatch {
         selections: Arc::default(),
         memories: Arc::<Memories>::default(),
