@@ -28,7 +28,7 @@ use crate::live::{
 
 use answers::{DEADLINE, late, no_cluster, no_kubeconfig, nothing_inferred, own};
 pub(crate) use answers::{explain_error, within};
-pub(crate) use denied::{Denied, TEMPLATES_VIEW, first_line, lacks_templates_view, split};
+pub(crate) use denied::{AccessDenied, TEMPLATES_VIEW, first_line, lacks_templates_view, split};
 
 /// Field manager of the command's writes.
 pub(crate) const CLIENT: &str = "cartouche-cli";

@@ -6,14 +6,14 @@ use serde::Serialize;
 
 /// Format of the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
+pub(crate) enum OutputFormat {
     #[default]
     Text,
     Json,
     Yaml,
 }
 
-impl Format {
+impl OutputFormat {
     /// Writes the result. The text is made from the same value as JSON and YAML.
     pub(crate) fn write<T: Serialize>(
         self,

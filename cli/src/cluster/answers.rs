@@ -9,7 +9,7 @@ use kube::{
 };
 use serde::de::DeserializeOwned;
 
-use super::denied::Denied;
+use super::denied::AccessDenied;
 
 /// Longest wait for one answer.
 pub(super) const DEADLINE: Duration = Duration::from_secs(30);
@@ -79,7 +79,7 @@ pub(crate) fn explain_error(what: &str, error: kube::Error) -> anyhow::Error {
             "{what}: Cartouche is not installed in this cluster, which does not have the kind\nhint: kubectl apply -k config/default; or is this the wrong context?"
         ),
         kube::Error::Api(status) if status.code == 403 && lacks_a_right(&status.message) => {
-            Denied::new(what, &status.message, where_roles_are(&status.message)).into()
+            AccessDenied::new(what, &status.message, where_roles_are(&status.message)).into()
         }
         kube::Error::Api(status) if status.code == 401 => anyhow!(
             "{what}: the API server does not accept your credentials: {}\nhint: log in again: the token or the certificate of this context may have expired",

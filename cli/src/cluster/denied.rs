@@ -9,14 +9,14 @@ pub(crate) const TEMPLATES_VIEW: &str = "cartouche-templates-view";
 /// Error of a request that needs a right which the user lacks.
 #[derive(Debug, Error)]
 #[error("{text}")]
-pub(crate) struct Denied {
+pub(crate) struct AccessDenied {
     /// Message in one line, followed by hints.
     text: String,
     /// True if the request was to read templates or profiles.
     is_of_templates: bool,
 }
 
-impl Denied {
+impl AccessDenied {
     /// Returns the error for a refusal of the API server, with a hint at the roles that there are.
     pub(super) fn new(what: &str, said: &str, where_roles_are: &str) -> Self {
         if is_of_templates(said) {
@@ -43,7 +43,7 @@ impl Denied {
         }
     }
 
-    /// Returns the error as a `Denied`, with or without added context, or `None`.
+    /// Returns the error as a `AccessDenied`, with or without added context, or `None`.
     pub(crate) fn find(error: &anyhow::Error) -> Option<&Self> {
         error.downcast_ref()
     }

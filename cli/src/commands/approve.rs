@@ -14,9 +14,9 @@ use clap::Args;
 use kube::ResourceExt;
 
 use crate::{
-    cluster::{Cluster, ClusterArgs, Denied},
+    cluster::{AccessDenied, Cluster, ClusterArgs},
     commands::{diff::Comparison, many},
-    format::Format,
+    format::OutputFormat,
     live::{
         newer_release, pending,
         prospect::{self, Edited, Prospect},
@@ -24,8 +24,8 @@ use crate::{
     },
     outcome::{FAILED, FOUND, Outcome, print_error},
 };
-use answer::Answer;
-use waiting::{Waiting, waiting};
+use answer::ApproveAnswer;
+use waiting::{ApprovalState, waiting};
 
 /// Approve or reject a run that waits for approval
 #[derive(Args, Debug)]
@@ -84,7 +84,7 @@ pub(crate) struct ApproveArgs {
     dry_run: bool,
     /// Format of the result
     #[arg(short, long, value_enum, default_value_t)]
-    output: Format,
+    output: OutputFormat,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
 }
@@ -112,7 +112,7 @@ pub(crate) async fn execute(args: &ApproveArgs, cluster: &Cluster) -> anyhow::Re
         [] => Ok(Outcome {
             out: args
                 .output
-                .write(&Vec::<Answer>::new(), |_| String::new())?,
+                .write(&Vec::<ApproveAnswer>::new(), |_| String::new())?,
             err: format!(
                 "nothing to approve: no run in the namespace {} waits for approval\n",
                 cluster.namespace
@@ -160,11 +160,11 @@ async fn each(names: &[String], args: &ApproveArgs, cluster: &Cluster) -> anyhow
         let answer = Box::pin(one(name, args, cluster)).await;
         let answer = answer.unwrap_or_else(|error| {
             failures += 1;
-            let failed = Answer::failed(&cluster.namespace, name, &error);
+            let failed = ApproveAnswer::failed(&cluster.namespace, name, &error);
             let _ = Outcome::failed(&error.context(name.clone())).print();
             failed
         });
-        if args.output == Format::Text && answer.code != FAILED {
+        if args.output == OutputFormat::Text && answer.code != FAILED {
             let _ = Outcome::good(answer::text(std::slice::from_ref(&answer))).print();
         }
         answers.push(answer);
@@ -173,7 +173,7 @@ async fn each(names: &[String], args: &ApproveArgs, cluster: &Cluster) -> anyhow
     let is_no = answers.iter().any(|answer| answer.code == FOUND);
     Ok(Outcome {
         out: match args.output {
-            Format::Text => String::new(),
+            OutputFormat::Text => String::new(),
             format => format.write(&answers, |_| String::new())?,
         },
         err: match failures {
@@ -190,7 +190,7 @@ async fn each(names: &[String], args: &ApproveArgs, cluster: &Cluster) -> anyhow
     })
 }
 
-async fn one(name: &str, args: &ApproveArgs, cluster: &Cluster) -> anyhow::Result<Answer> {
+async fn one(name: &str, args: &ApproveArgs, cluster: &Cluster) -> anyhow::Result<ApproveAnswer> {
     let runnable = cluster.runnable(name).await?;
     print_error(&newer_release::beside(&runnable))?;
     if args.reject {
@@ -200,7 +200,7 @@ async fn one(name: &str, args: &ApproveArgs, cluster: &Cluster) -> anyhow::Resul
         return as_given(&runnable, given, args, cluster).await;
     }
     let prospect = match prospect::of_named(cluster, name, &Edited::default()).await {
-        Err(error) if Denied::find(&error).is_some() => {
+        Err(error) if AccessDenied::find(&error).is_some() => {
             return by_status::answer(&error, &runnable, args, cluster).await;
         }
         other => other.map_err(|error| unseen(&error, &runnable, cluster))?,
@@ -215,12 +215,14 @@ async fn one(name: &str, args: &ApproveArgs, cluster: &Cluster) -> anyhow::Resul
     // Unread Secrets get this far only if the user passes `--unverified`.
     let unverified = &prospect.unread;
     let approval = match waits {
-        Waiting::ForPerson(approval) => approval,
-        Waiting::Approved(approval) => {
-            let answer = Answer::already(&cluster.namespace, read, &approval);
+        ApprovalState::ForPerson(approval) => approval,
+        ApprovalState::Approved(approval) => {
+            let answer = ApproveAnswer::already(&cluster.namespace, read, &approval);
             return Ok(answer.with_unverified(unverified));
         }
-        Waiting::Nothing(why) => return Ok(Answer::nothing(&cluster.namespace, read, why)),
+        ApprovalState::Nothing(why) => {
+            return Ok(ApproveAnswer::nothing(&cluster.namespace, read, why));
+        }
     };
     let compared = Comparison::compare(&prospect, false, cluster).await;
     let compared = compared.map_err(|error| unseen(&error, read, cluster))?;
@@ -234,7 +236,7 @@ async fn answered(
     (shown, unverified): (String, &BTreeSet<String>),
     args: &ApproveArgs,
     cluster: &Cluster,
-) -> anyhow::Result<Answer> {
+) -> anyhow::Result<ApproveAnswer> {
     let namespace = &cluster.namespace;
     Outcome {
         err: shown,
@@ -242,12 +244,12 @@ async fn answered(
     }
     .print()?;
     let answer = if args.dry_run {
-        Answer::tried(namespace, runnable, approval)
+        ApproveAnswer::tried(namespace, runnable, approval)
     } else if !args.yes && !agreed((runnable, approval), unverified, cluster)? {
-        Answer::refused(namespace, runnable, approval)
+        ApproveAnswer::refused(namespace, runnable, approval)
     } else {
         write::approve(runnable, approval, cluster).await?;
-        Answer::approved(namespace, runnable, approval)
+        ApproveAnswer::approved(namespace, runnable, approval)
     };
     Ok(answer.with_unverified(unverified))
 }
@@ -258,18 +260,18 @@ async fn as_given(
     given: &Approval,
     args: &ApproveArgs,
     cluster: &Cluster,
-) -> anyhow::Result<Answer> {
+) -> anyhow::Result<ApproveAnswer> {
     let namespace = &cluster.namespace;
     // An earlier approval that no longer waits says nothing about what waits now.
     waiting::is_asked_for(runnable, given, &cluster.place())?;
     if waiting::is_given(runnable, given) {
-        return Ok(Answer::already(namespace, runnable, given));
+        return Ok(ApproveAnswer::already(namespace, runnable, given));
     }
     if args.dry_run {
-        return Ok(Answer::tried(namespace, runnable, given));
+        return Ok(ApproveAnswer::tried(namespace, runnable, given));
     }
     write::approve(runnable, given, cluster).await?;
-    Ok(Answer::approved(namespace, runnable, given))
+    Ok(ApproveAnswer::approved(namespace, runnable, given))
 }
 
 /// Rejects the run that the status asks about.
@@ -277,7 +279,7 @@ async fn rejected(
     runnable: &Runnable,
     args: &ApproveArgs,
     cluster: &Cluster,
-) -> anyhow::Result<Answer> {
+) -> anyhow::Result<ApproveAnswer> {
     let (namespace, place) = (&cluster.namespace, cluster.place());
     let waits = match &args.approval {
         Some(given) => {
@@ -287,7 +289,7 @@ async fn rejected(
         None => waiting::waits_now(runnable)?,
     };
     if args.dry_run {
-        return Ok(Answer::rejection_tried(namespace, runnable, &waits));
+        return Ok(ApproveAnswer::rejection_tried(namespace, runnable, &waits));
     }
     let rejection = Rejection {
         approval: waits.to_string(),
@@ -295,7 +297,7 @@ async fn rejected(
         reason: args.reason.clone().unwrap_or_default(),
     };
     write::reject(runnable, (&waits, &rejection), cluster).await?;
-    Ok(Answer::rejected(namespace, runnable, &waits))
+    Ok(ApproveAnswer::rejected(namespace, runnable, &waits))
 }
 
 /// Returns all that the user sees before the question. It goes to standard error, as the question does.
@@ -360,7 +362,7 @@ fn unseen(error: &anyhow::Error, runnable: &Runnable, cluster: &Cluster) -> anyh
     let elsewhere = cluster
         .place()
         .command(&format!("approve {name} --approval NUMBER:HASH"));
-    let by_status = Denied::find(error).map(|_| {
+    let by_status = AccessDenied::find(error).map(|_| {
         let command = format!("approve {name} --unverified");
         let command = cluster.place().command(&command);
         format!("\nhint: `{command}` approves the run in the status, without showing it")

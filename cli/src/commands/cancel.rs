@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::outcome::Outcome;
 use crate::{
-    cluster::{CLIENT, Cluster, ClusterArgs, Denied, first_line, within},
+    cluster::{AccessDenied, CLIENT, Cluster, ClusterArgs, first_line, within},
     commands::many::{self, Deed, ManyArgs, Plan},
     live::{
         place::Place,
@@ -69,11 +69,13 @@ pub(crate) async fn execute(args: &CancelArgs, cluster: &Cluster) -> anyhow::Res
         at: Timestamp::now().to_string(),
     };
     let templates = match cluster.templates().await {
-        Err(error) if Denied::find(&error).is_some() => Templates::Unread(first_line(&error)),
-        read => Templates::Known(read?),
+        Err(error) if AccessDenied::find(&error).is_some() => {
+            CancelTemplates::Unread(first_line(&error))
+        }
+        read => CancelTemplates::Known(read?),
     };
     let place = cluster.place();
-    let deed = Cancel {
+    let deed = CancelAction {
         run: args.run,
         asked,
         templates,
@@ -83,22 +85,22 @@ pub(crate) async fn execute(args: &CancelArgs, cluster: &Cluster) -> anyhow::Res
 }
 
 /// Cancellation of runs, performed on each Runnable.
-struct Cancel {
+struct CancelAction {
     /// Number of the run, unless it is the current one.
     run: Option<i64>,
     asked: Cancellation,
-    templates: Templates,
+    templates: CancelTemplates,
     place: Place,
 }
 
 /// Templates, which may say how their runs are stopped.
-enum Templates {
+enum CancelTemplates {
     Known(Vec<ClusterRunTemplate>),
     /// The user may not list templates, for this reason: runs are stopped in the way of their kind.
     Unread(String),
 }
 
-impl Deed for Cancel {
+impl Deed for CancelAction {
     fn title(&self, runnables: &str) -> String {
         format!("Stop the runs of {runnables}")
     }
@@ -146,7 +148,7 @@ impl Deed for Cancel {
             .templates
             .request(runnable, &run, &self.suspend(&name))?;
         let mut asked = self.ask(&name, &run, &request, cluster).await?;
-        if let Templates::Unread(why) = &self.templates {
+        if let CancelTemplates::Unread(why) = &self.templates {
             asked.err = format!(
                 "{why}; the run is stopped in the way of its kind, and spec.stop of its template is ignored\n"
             );
@@ -155,7 +157,7 @@ impl Deed for Cancel {
     }
 }
 
-impl Cancel {
+impl CancelAction {
     /// Returns the run to stop: the one with the given number, or the current one.
     fn meant(&self, runnable: &Runnable) -> Option<LedgerRun> {
         let mut runs = runs::runs(runnable).into_iter();
@@ -261,7 +263,7 @@ impl Cancel {
     }
 }
 
-impl Templates {
+impl CancelTemplates {
     /// Returns how a run is stopped, or an error if that is unknown.
     fn request(
         &self,

@@ -8,7 +8,7 @@ use cartouche_authoring::{
 use clap::Args;
 
 use crate::{
-    cluster::{Cluster, ClusterArgs, Denied, as_json},
+    cluster::{AccessDenied, Cluster, ClusterArgs, as_json},
     files::FileArgs,
     outcome::Outcome,
 };
@@ -68,7 +68,7 @@ pub(crate) async fn execute(args: &ExplainArgs, cluster: &Cluster) -> anyhow::Re
         bail!("which template?\nhint: name a ClusterRunTemplate, or a file with -f");
     };
     let read = cluster.template(name).await;
-    let read = read.map_err(|error| match Denied::find(&error) {
+    let read = read.map_err(|error| match AccessDenied::find(&error) {
         None => error,
         Some(_) => anyhow!("{error:#}\nhint: `cartouche explain -f FILE` reads it from a file"),
     });

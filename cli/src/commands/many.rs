@@ -65,7 +65,7 @@ pub(crate) trait Deed {
 }
 
 /// Name of a Runnable, and the Runnable or the reason why the action is impossible.
-type Target = (String, anyhow::Result<Runnable>);
+type BulkTarget = (String, anyhow::Result<Runnable>);
 
 /// Performs the action on all selected Runnables.
 pub(crate) async fn perform(
@@ -109,7 +109,7 @@ pub(crate) async fn perform(
 
 /// Selected Runnables, or the reason why there are none.
 enum Targets {
-    Found(Vec<Target>),
+    Found(Vec<BulkTarget>),
     None(String),
 }
 
@@ -118,7 +118,7 @@ async fn targets(deed: &impl Deed, args: &ManyArgs, cluster: &Cluster) -> anyhow
     if args.names.is_empty() {
         let listed = cluster.selected_runnables(&args.selection, false).await?;
         let (count, place) = (listed.len(), &cluster.namespace);
-        let due: Vec<Target> = listed
+        let due: Vec<BulkTarget> = listed
             .into_iter()
             .filter(|it| !matches!(deed.plan(it), Plan::Nothing(_)))
             .map(|it| (it.name_any(), possible(deed, it)))
@@ -153,7 +153,7 @@ fn possible(deed: &impl Deed, runnable: Runnable) -> anyhow::Result<Runnable> {
 }
 
 /// Prints the errors of impossible targets before the question, and returns the others.
-fn print_errors(targets: Vec<Target>) -> Vec<Runnable> {
+fn print_errors(targets: Vec<BulkTarget>) -> Vec<Runnable> {
     let mut found = Vec::new();
     for (name, target) in targets {
         match target {

@@ -12,7 +12,7 @@ use clap::{Args, Subcommand};
 use kube::ResourceExt as _;
 
 use crate::{
-    cluster::{Cluster, ClusterArgs, Denied, first_line},
+    cluster::{AccessDenied, Cluster, ClusterArgs, first_line},
     files::FileArgs,
     outcome::Outcome,
 };
@@ -74,7 +74,7 @@ pub(crate) async fn check_cluster(args: &CheckArgs, cluster: &Cluster) -> anyhow
                 let none = Remark::new(Level::Change, "there is no such template");
                 (None, vec![none])
             }
-            Err(error) if Denied::find(&error).is_some() => {
+            Err(error) if AccessDenied::find(&error).is_some() => {
                 let unread = Remark::new(Level::Unknown, first_line(&error));
                 (None, vec![unread])
             }

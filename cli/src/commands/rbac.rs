@@ -30,7 +30,7 @@ use crate::{
     files::FileArgs,
     outcome::{FAILED, FOUND, Outcome},
 };
-use asked::Asked;
+use asked::RoleScope;
 
 /// Print the ServiceAccount and role that a template's runs need
 #[derive(Args, Debug)]
@@ -128,12 +128,12 @@ impl RbacArgs {
 
 /// Prints the roles for objects in files, without a cluster.
 pub(crate) fn from_files(args: &RbacArgs) -> anyhow::Result<Outcome> {
-    let (asked, objects) = Asked::from_files(args)?;
+    let (asked, objects) = RoleScope::from_files(args)?;
     let outcome = objects.or_unreadable(of_objects(args, asked, &objects))?;
     Ok(outcome.with_unreadable(&objects))
 }
 
-fn of_objects(args: &RbacArgs, asked: Asked, objects: &Objects) -> anyhow::Result<Outcome> {
+fn of_objects(args: &RbacArgs, asked: RoleScope, objects: &Objects) -> anyhow::Result<Outcome> {
     let mut catalog = Catalog::default();
     catalog.add(&objects.others);
     let mut printed = Vec::new();
@@ -143,7 +143,7 @@ fn of_objects(args: &RbacArgs, asked: Asked, objects: &Objects) -> anyhow::Resul
         })?;
         let mut others = objects.others.iter();
         let is_there = others.any(|other| is_account(other, &account));
-        let part = Part {
+        let part = RolePart {
             // The account `default` is in every namespace.
             needs_account: !is_there && account.name != DEFAULT_ACCOUNT,
             account,
@@ -156,11 +156,11 @@ fn of_objects(args: &RbacArgs, asked: Asked, objects: &Objects) -> anyhow::Resul
 }
 
 /// Account, with its rules and what they are for.
-struct Part {
+struct RolePart {
     account: Account,
     /// True if the account may be missing, so that it is printed as well.
     needs_account: bool,
-    asked: Asked,
+    asked: RoleScope,
     rules: Vec<RoleRule>,
 }
 
@@ -176,9 +176,9 @@ fn is_account(document: &Document, account: &Account) -> bool {
 
 pub(crate) async fn execute(args: &RbacArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
     let asked = if args.files.is_empty() {
-        Asked::from_cluster(args, cluster).await?
+        RoleScope::from_cluster(args, cluster).await?
     } else {
-        Asked::from_files(args)?.0
+        RoleScope::from_files(args)?.0
     };
     let mut found = Vec::new();
     for (account, asked) in parts::split(asked, args, Some(&cluster.namespace))? {
@@ -188,7 +188,7 @@ pub(crate) async fn execute(args: &RbacArgs, cluster: &Cluster) -> anyhow::Resul
             let kind = (api_version.to_owned(), kind.to_owned());
             served.get(&kind).cloned()
         })?;
-        found.push(Part {
+        found.push(RolePart {
             needs_account: !args.check && is_missing(cluster, &account).await,
             account,
             asked,
@@ -242,7 +242,7 @@ async fn served(
 }
 
 /// Returns all roles, one after the other, or as one List.
-fn all_printed(args: &RbacArgs, parts: &[Part]) -> anyhow::Result<String> {
+fn all_printed(args: &RbacArgs, parts: &[RolePart]) -> anyhow::Result<String> {
     if let [first, .., _] = parts
         && let Some(name) = &args.role
     {
@@ -271,7 +271,7 @@ fn all_printed(args: &RbacArgs, parts: &[Part]) -> anyhow::Result<String> {
 }
 
 /// Returns the name of the role of an account.
-fn name_of(args: &RbacArgs, part: &Part) -> anyhow::Result<String> {
+fn name_of(args: &RbacArgs, part: &RolePart) -> anyhow::Result<String> {
     // An existing role of this name may be a complete one.
     if let (Some(name), Some(why)) = (&args.role, part.asked.unread()) {
         bail!(
@@ -283,7 +283,7 @@ fn name_of(args: &RbacArgs, part: &Part) -> anyhow::Result<String> {
     Ok(name.unwrap_or_else(|| part.asked.role_name(&part.account, args)))
 }
 
-fn yaml_text(args: &RbacArgs, part: &Part) -> anyhow::Result<String> {
+fn yaml_text(args: &RbacArgs, part: &RolePart) -> anyhow::Result<String> {
     let name = name_of(args, part)?;
     // The reason goes into the text: users pass the manifest on without standard error.
     let incomplete = part.asked.incomplete();
@@ -297,7 +297,7 @@ fn yaml_text(args: &RbacArgs, part: &Part) -> anyhow::Result<String> {
     Ok(text)
 }
 
-fn json_items(args: &RbacArgs, part: &Part) -> anyhow::Result<Vec<Value>> {
+fn json_items(args: &RbacArgs, part: &RolePart) -> anyhow::Result<Vec<Value>> {
     let name = name_of(args, part)?;
     let mut roles = manifest::json(&name, &part.account, &part.rules);
     if let Some(why) = part.asked.incomplete() {

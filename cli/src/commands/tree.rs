@@ -16,7 +16,7 @@ use crate::outcome::Outcome;
 use crate::{
     cluster::{Cluster, ClusterArgs, split, wanted_labels},
     commands::get::{colour, ready},
-    format::Format,
+    format::OutputFormat,
     live::{
         runs::{self, LedgerRun},
         written,
@@ -35,7 +35,7 @@ pub(crate) struct TreeArgs {
     name: Option<String>,
     /// Format of the output; JSON and YAML are always lists
     #[arg(short, long, value_enum, default_value_t)]
-    output: Format,
+    output: OutputFormat,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
 }
@@ -43,7 +43,7 @@ pub(crate) struct TreeArgs {
 /// Runnable with all that it is made of.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Tree {
+struct RunnableTree {
     name: String,
     namespace: String,
     /// Status of the condition Ready; `None` if no controller has observed the Runnable.
@@ -144,7 +144,7 @@ pub(crate) async fn execute(args: &TreeArgs, cluster: &Cluster) -> anyhow::Resul
 
 /// Collects the tree. Errors of reading are part of it: a user who may read a Runnable may not be allowed to read all
 /// of its parts.
-async fn tree(runnable: &Runnable, cluster: &Cluster) -> Tree {
+async fn tree(runnable: &Runnable, cluster: &Cluster) -> RunnableTree {
     let (status, reason) = ready(runnable);
     let spec = &runnable.spec;
     let name = spec.run_template_ref.name.clone();
@@ -155,7 +155,7 @@ async fn tree(runnable: &Runnable, cluster: &Cluster) -> Tree {
     };
     let (selected, not_selected) = split(selected.transpose());
     let (template, not_seen) = split(cluster.template(&name).await);
-    Tree {
+    RunnableTree {
         name: runnable.name_any(),
         namespace: cluster.namespace.clone(),
         ready: (!status.is_empty()).then(|| status.to_owned()),
@@ -194,7 +194,7 @@ fn template_state(template: Option<&ClusterRunTemplate>) -> TemplateState {
     }
 }
 
-fn root(tree: &Tree) -> Branch {
+fn root(tree: &RunnableTree) -> Branch {
     let TemplateNode {
         name,
         state,
@@ -304,7 +304,7 @@ mod tests {
             "resource": { "apiVersion": "v1", "kind": "ConfigMap" },
             "matchingLabels": { "app": "shop", "tier": "" },
         });
-        let tree = Tree {
+        let tree = RunnableTree {
             name: "hello".to_owned(),
             namespace: "shop".to_owned(),
             ready: None,

@@ -52,7 +52,7 @@ pub(crate) struct WaitArgs {
     name: String,
     /// Condition to wait for: ready, finished or output=NAME
     #[arg(long = "for", default_value = "ready", value_name = "WHAT")]
-    wanted: WaitFor,
+    wanted: WaitCondition,
     /// Longest wait: 30s, 10m, 1h
     #[arg(long, default_value = "5m", value_parser = duration)]
     timeout: Duration,
@@ -62,13 +62,13 @@ pub(crate) struct WaitArgs {
 
 /// Condition to wait for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum WaitFor {
+enum WaitCondition {
     Ready,
     Finished,
     Output(String),
 }
 
-impl FromStr for WaitFor {
+impl FromStr for WaitCondition {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -103,7 +103,7 @@ fn duration(text: &str) -> Result<Duration, String> {
 
 /// State of the wait.
 #[derive(Debug, PartialEq, Eq)]
-enum Standing {
+enum WaitState {
     Done(String),
     /// The output exists elsewhere, at this place, which must not be taken for its value.
     Elsewhere(String),
@@ -118,20 +118,20 @@ pub(crate) async fn execute(args: &WaitArgs, cluster: &Cluster) -> anyhow::Resul
     loop {
         let runnable = cluster.runnable(&args.name).await?;
         let standing = match (standing(&runnable, &args.wanted), &args.wanted) {
-            (Standing::Waiting(why), WaitFor::Output(name)) => {
+            (WaitState::Waiting(why), WaitCondition::Output(name)) => {
                 match undeclared(name, &runnable.spec, cluster).await {
-                    Some(undeclared) => Standing::InVain(undeclared),
-                    None => Standing::Waiting(why),
+                    Some(undeclared) => WaitState::InVain(undeclared),
+                    None => WaitState::Waiting(why),
                 }
             }
             (standing, _) => standing,
         };
         let why = match standing {
-            Standing::Done(out) => return Ok(Outcome::good(out)),
-            Standing::Elsewhere(place) => {
+            WaitState::Done(out) => return Ok(Outcome::good(out)),
+            WaitState::Elsewhere(place) => {
                 return Ok(with_message(format!("{}: {place}\n", args.name)));
             }
-            Standing::InVain(why) => {
+            WaitState::InVain(why) => {
                 let since = in_vain_since.get_or_insert_with(tokio::time::Instant::now);
                 let why = cluster.place().for_runnable(&why, &args.name);
                 if run_failed(&runnable) || since.elapsed() >= GRACE {
@@ -139,7 +139,7 @@ pub(crate) async fn execute(args: &WaitArgs, cluster: &Cluster) -> anyhow::Resul
                 }
                 why
             }
-            Standing::Waiting(why) => {
+            WaitState::Waiting(why) => {
                 in_vain_since = None;
                 let why = cluster.place().for_runnable(&why, &args.name);
                 let waits = pending(&runnable).filter(|pending| waits_for_approval(pending));
@@ -222,60 +222,64 @@ fn stands_still(stalled: &Condition) -> String {
     in_one_line(&format!("{reason}: {message}"))
 }
 
-fn standing(runnable: &Runnable, wanted: &WaitFor) -> Standing {
+fn standing(runnable: &Runnable, wanted: &WaitCondition) -> WaitState {
     let status = runnable.status.clone().unwrap_or_default();
     if status.observed_generation != runnable.metadata.generation {
-        return Standing::Waiting("the controller has not observed the last change yet".to_owned());
+        return WaitState::Waiting(
+            "the controller has not observed the last change yet".to_owned(),
+        );
     }
     let (ready_is, reason) = ready(runnable);
     let said = ready_message(runnable);
     let stalled = condition(runnable, STALLED).filter(|stalled| stalled.status == "True");
     if let Some(pending) = status.pending.as_ref().filter(|_| stalled.is_none()) {
-        return Standing::Waiting(held(pending, reason, &said));
+        return WaitState::Waiting(held(pending, reason, &said));
     }
     if let Some(stalled) = stalled.filter(|_| status.pending.is_some()) {
         // A run is pending, and only a change lets it begin: any run that has ended was of something else.
-        return Standing::InVain(stands_still(stalled));
+        return WaitState::InVain(stands_still(stalled));
     }
     if follows_upstream(&status) {
         let follows = condition(runnable, RECONCILING).map(|it| in_one_line(&it.message));
-        return Standing::Waiting(follows.unwrap_or_default());
+        return WaitState::Waiting(follows.unwrap_or_default());
     }
     let goes_before = Category::parse(reason).is_some_and(Category::goes_before_the_run);
     if goes_before && stalled.is_none() {
         // While an input is missing, no run is pending either: any run that has ended was of something else.
-        return Standing::Waiting(format!("{reason}{said}"));
+        return WaitState::Waiting(format!("{reason}{said}"));
     }
     let is_ahead = has_attempt_ahead(runnable);
     let result = status.current_run.as_ref().and_then(|run| run.result);
     let waiting = match wanted {
-        WaitFor::Output(name) => match status.outputs.as_ref().and_then(|all| all.get(name)) {
-            Some(value) => return Standing::Done(format!("{}\n", plain(value))),
-            None => match written::sensitive(&status, name) {
-                Some(place) => return Standing::Elsewhere(in_one_line(&place)),
-                None => format!("no output {name} yet ({reason}){said}"),
-            },
-        },
-        WaitFor::Finished => match result.filter(|_| !is_ahead) {
-            Some(result) => return Standing::Done(format!("{result:?}\n")),
+        WaitCondition::Output(name) => {
+            match status.outputs.as_ref().and_then(|all| all.get(name)) {
+                Some(value) => return WaitState::Done(format!("{}\n", plain(value))),
+                None => match written::sensitive(&status, name) {
+                    Some(place) => return WaitState::Elsewhere(in_one_line(&place)),
+                    None => format!("no output {name} yet ({reason}){said}"),
+                },
+            }
+        }
+        WaitCondition::Finished => match result.filter(|_| !is_ahead) {
+            Some(result) => return WaitState::Done(format!("{result:?}\n")),
             None => format!("{reason}{said}"),
         },
-        WaitFor::Ready if ready_is == "True" => return Standing::Done("ready\n".to_owned()),
-        WaitFor::Ready => format!("Ready is {ready_is} ({reason}){said}"),
+        WaitCondition::Ready if ready_is == "True" => return WaitState::Done("ready\n".to_owned()),
+        WaitCondition::Ready => format!("Ready is {ready_is} ({reason}){said}"),
     };
     let scheduled = retry_scheduled(runnable);
     let is_held = !is_ahead && runnable.spec.suspend == Some(true) && has_retry_at(runnable);
     if let Some(scheduled) = scheduled.filter(|_| is_ahead) {
-        return Standing::Waiting(in_one_line(&scheduled.message));
+        return WaitState::Waiting(in_one_line(&scheduled.message));
     }
     if let Some(stalled) = stalled {
-        return Standing::InVain(stands_still(stalled));
+        return WaitState::InVain(stands_still(stalled));
     }
     if reason == Category::Suspended.as_str() || is_held {
         let why = "it is suspended, so its next run does not start (`cartouche resume`)";
-        return Standing::InVain(why.to_owned());
+        return WaitState::InVain(why.to_owned());
     }
-    Standing::Waiting(waiting)
+    WaitState::Waiting(waiting)
 }
 
 #[cfg(test)]

@@ -14,10 +14,10 @@ use clap::Args;
 
 use crate::{
     cluster::{Cluster, ClusterArgs},
-    format::Format,
+    format::OutputFormat,
     outcome::Outcome,
 };
-use explanation::Explanation;
+use explanation::WhyReport;
 
 /// Show why a Runnable runs or waits, and what to do
 #[derive(Args, Debug)]
@@ -34,13 +34,13 @@ pub(crate) struct WhyArgs {
     name: String,
     /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
-    output: Format,
+    output: OutputFormat,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
 }
 
 pub(crate) async fn execute(args: &WhyArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
     let runnable = cluster.runnable(&args.name).await?;
-    let explanation = Box::pin(Explanation::fetch(&runnable, cluster)).await?;
+    let explanation = Box::pin(WhyReport::fetch(&runnable, cluster)).await?;
     Ok(Outcome::good(args.output.write(&explanation, text::text)?))
 }

@@ -16,7 +16,7 @@ const OF_RUNNABLE: [&str; 3] = ["DoubtfulValue", "RunWarning", "RetentionFailed"
 
 /// Warning event, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Warned {
+pub(crate) struct WarningEvent {
     /// Reason of the event.
     pub(crate) reason: String,
     /// Reason, message and age.
@@ -27,7 +27,7 @@ pub(crate) struct Warned {
     pub(crate) at: Option<Time>,
 }
 
-impl Warned {
+impl WarningEvent {
     fn from_event(event: Event) -> Self {
         let at = last_seen(&event);
         let reason = event.reason.unwrap_or_default();
@@ -50,13 +50,16 @@ impl Warned {
 
 /// Returns the last Warning of a run's object. For a Job that makes no pod, only events say why. Returns `None` if
 /// events may not be listed, or are gone.
-pub(crate) async fn last_warning(run: &LedgerRun, cluster: &Cluster) -> Option<Warned> {
+pub(crate) async fn last_warning(run: &LedgerRun, cluster: &Cluster) -> Option<WarningEvent> {
     let uid = run.uid.as_deref()?;
     last(&warnings_of(uid), cluster, |_| true).await
 }
 
 /// Returns the last Warning of a run that is a pod itself.
-pub(crate) async fn last_warning_of_pod(run: &LedgerRun, cluster: &Cluster) -> Option<Warned> {
+pub(crate) async fn last_warning_of_pod(
+    run: &LedgerRun,
+    cluster: &Cluster,
+) -> Option<WarningEvent> {
     let uid = run.uid.as_deref()?;
     last(&warnings_of(uid), cluster, says_a_cause).await
 }
@@ -69,7 +72,10 @@ fn says_a_cause(event: &Event) -> bool {
 }
 
 /// Returns the last Warning of a pod that a Job made. Pods are matched by name, since they may be gone.
-pub(crate) async fn last_warning_of_pods(run: &LedgerRun, cluster: &Cluster) -> Option<Warned> {
+pub(crate) async fn last_warning_of_pods(
+    run: &LedgerRun,
+    cluster: &Cluster,
+) -> Option<WarningEvent> {
     let selector = "involvedObject.kind=Pod,type=Warning";
     let is_of_run = |event: &Event| {
         let pod = event.involved_object.name.as_deref().unwrap_or_default();
@@ -79,7 +85,7 @@ pub(crate) async fn last_warning_of_pods(run: &LedgerRun, cluster: &Cluster) -> 
 }
 
 /// Returns the last Warning of a Runnable that none of its conditions reports.
-pub(crate) async fn last_warning_of_runnable(uid: &str, cluster: &Cluster) -> Option<Warned> {
+pub(crate) async fn last_warning_of_runnable(uid: &str, cluster: &Cluster) -> Option<WarningEvent> {
     last(&warnings_of(uid), cluster, |event| rank(event).is_some()).await
 }
 
@@ -97,13 +103,13 @@ async fn last(
     selector: &str,
     cluster: &Cluster,
     is_meant: impl Fn(&Event) -> bool,
-) -> Option<Warned> {
+) -> Option<WarningEvent> {
     let api: Api<Event> = cluster.api();
     let parameters = ListParams::default().fields(selector).limit(MOST);
     let listed = within("listing the events", api.list(&parameters)).await;
     let all = listed.ok()?.items.into_iter().filter(is_meant);
     all.max_by_key(|event| (last_seen(event), rank(event)))
-        .map(Warned::from_event)
+        .map(WarningEvent::from_event)
 }
 
 /// Returns true if a pod has the name of a Job's pod: the Job's name, the index if any, and five letters or digits.

@@ -92,14 +92,14 @@ impl Prospect {
     }
 
     /// Returns how the run is made, for comparing it with another one.
-    pub(crate) fn making(&self) -> run_diff::Making<'_> {
+    pub(crate) fn making(&self) -> run_diff::MakingFacts<'_> {
         let DraftRun {
             rendering,
             filled,
             rendered,
             ..
         } = &self.run;
-        run_diff::Making::new(rendering, filled.as_ref(), rendered.document())
+        run_diff::MakingFacts::new(rendering, filled.as_ref(), rendered.document())
     }
 
     /// Marks an error that may repeat parts of a Secret.

@@ -27,14 +27,14 @@ const NAMED: usize = 4;
 
 /// Run, with the facts that only this run has.
 #[derive(Clone, Copy)]
-pub(crate) struct Side<'a> {
+pub(crate) struct RunSide<'a> {
     object: &'a Value,
     own: RunFacts<'a>,
     profile: Option<&'a str>,
 }
 
 /// Facts about how a run is made.
-pub(crate) struct Making<'a> {
+pub(crate) struct MakingFacts<'a> {
     /// Rendered document, with open tags.
     rendered: &'a Rendered,
     /// Places that a profile sets.
@@ -70,7 +70,7 @@ impl RunDiff {
     }
 }
 
-impl<'a> Side<'a> {
+impl<'a> RunSide<'a> {
     /// Makes a side of an existing run.
     pub(crate) fn from_object(object: &'a Value) -> Self {
         let text = |pointer: &[&str]| -> Option<&'a str> {
@@ -103,7 +103,7 @@ impl<'a> Side<'a> {
     }
 
     /// Returns the object without what distinguishes it from any other run.
-    fn of_any_run(&self, other: &Self, making: Option<&Making<'_>>) -> Value {
+    fn of_any_run(&self, other: &Self, making: Option<&MakingFacts<'_>>) -> Value {
         let mut object = self.object.clone();
         if let Some(making) = making {
             let rendered = making.rendered;
@@ -114,7 +114,7 @@ impl<'a> Side<'a> {
     }
 }
 
-impl<'a> Making<'a> {
+impl<'a> MakingFacts<'a> {
     /// Derives the places that a profile sets from the document with its tags filled in, without and with the
     /// profile.
     pub(crate) fn new(rendered: &'a Rendered, filled: Option<&Value>, made: &Value) -> Self {
@@ -149,7 +149,11 @@ fn named(places: impl ExactSizeIterator<Item = String>) -> String {
 }
 
 /// Returns the difference. Fields that others have changed since, as `cartouche cancel` does, are left out.
-pub(crate) fn differences(old: &Side<'_>, new: &Side<'_>, making: Option<&Making<'_>>) -> RunDiff {
+pub(crate) fn differences(
+    old: &RunSide<'_>,
+    new: &RunSide<'_>,
+    making: Option<&MakingFacts<'_>>,
+) -> RunDiff {
     let left = old.of_any_run(new, making);
     let right = new.of_any_run(old, making);
     let rendered =
@@ -183,9 +187,9 @@ pub(crate) const NO_PROFILE: &str = "no profile";
 /// Returns the difference from a run that the API server has not seen. It lacks defaults, so fields that only the old
 /// run has are left out.
 pub(crate) fn rendered_differences(
-    old: &Side<'_>,
-    new: &Side<'_>,
-    making: Option<&Making<'_>>,
+    old: &RunSide<'_>,
+    new: &RunSide<'_>,
+    making: Option<&MakingFacts<'_>>,
 ) -> RunDiff {
     let mut found = differences(old, new, making);
     for changes in [&mut found.changes, &mut found.by_profile] {

@@ -23,7 +23,7 @@ use crate::{cluster::Cluster, live::runs::LedgerRun};
 const MOST_LOOKED_UP: usize = 64;
 
 /// Revisions by source, as in a status.
-pub(crate) type Sources = BTreeMap<String, String>;
+pub(crate) type KnownRevisions = BTreeMap<String, String>;
 
 /// Source, or an ancestor of one, whose revision has changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -43,7 +43,7 @@ pub(crate) struct SourceChange {
 
 /// Source that is waited for, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Awaited {
+pub(crate) struct AwaitedSource {
     pub(crate) source: String,
     pub(crate) why: String,
 }
@@ -51,13 +51,13 @@ pub(crate) struct Awaited {
 /// State of the sources of the inputs.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Standing {
+pub(crate) struct SourcesState {
     /// Changes since the current run was made.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) changed_since: Vec<SourceChange>,
     /// Source that a pending run waits for, followed by the source that this one waits for, and so on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) waits_for: Vec<Awaited>,
+    pub(crate) waits_for: Vec<AwaitedSource>,
     /// Runnables among the ancestors that the user may not read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) not_visible: Vec<String>,
@@ -111,13 +111,13 @@ pub(crate) fn between(
 }
 
 /// Returns the sources in the annotation of a run's object.
-fn on_object(object: &Value) -> Option<Sources> {
+fn on_object(object: &Value) -> Option<KnownRevisions> {
     let annotations = object.pointer("/metadata/annotations")?;
     let text = annotations.get(SOURCES_ANNOTATION)?.as_str()?;
     serde_json::from_str(text).ok()
 }
 
-fn in_status(runnable: &Runnable, run: &LedgerRun) -> Option<Sources> {
+fn in_status(runnable: &Runnable, run: &LedgerRun) -> Option<KnownRevisions> {
     let status = runnable.status.as_ref()?;
     if let Some(current) = status.current_run.as_ref().filter(|_| run.current) {
         return current.sources.clone();
@@ -132,7 +132,10 @@ fn in_status(runnable: &Runnable, run: &LedgerRun) -> Option<Sources> {
 }
 
 /// Returns the inputs of each of these sources.
-fn inputs_by_source(runnable: &Runnable, sources: &Sources) -> BTreeMap<String, Vec<String>> {
+fn inputs_by_source(
+    runnable: &Runnable,
+    sources: &KnownRevisions,
+) -> BTreeMap<String, Vec<String>> {
     let own = runnable.namespace().unwrap_or_default();
     let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for source in runnable.spec.inputs_from.iter().flatten() {
@@ -145,7 +148,7 @@ fn inputs_by_source(runnable: &Runnable, sources: &Sources) -> BTreeMap<String, 
 
 /// Returns the source that an input comes from. For an object found by labels, or possibly in no namespace, the
 /// reference alone does not identify it. It is then the only source of its kind and path that fits.
-fn found_key(own: &str, source: &InputSource, sources: &Sources) -> Option<String> {
+fn found_key(own: &str, source: &InputSource, sources: &KnownRevisions) -> Option<String> {
     let key = references::source_key(own, source)?.to_string();
     let object = source
         .object_ref
@@ -170,7 +173,11 @@ fn found_key(own: &str, source: &InputSource, sources: &Sources) -> Option<Strin
 }
 
 /// Returns the sources whose revisions differ, with the inputs that come from them.
-fn changes(runnable: &Runnable, before: &Sources, after: &Sources) -> Vec<SourceChange> {
+fn changes(
+    runnable: &Runnable,
+    before: &KnownRevisions,
+    after: &KnownRevisions,
+) -> Vec<SourceChange> {
     let mut inputs = inputs_by_source(runnable, before);
     inputs.extend(inputs_by_source(runnable, after));
     let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
@@ -195,7 +202,7 @@ fn changes(runnable: &Runnable, before: &Sources, after: &Sources) -> Vec<Source
 
 /// Returns descriptions of the Secrets of the inputs that have changed since the current run was made. The document
 /// of a run shows nothing of them.
-pub(crate) fn changed_secrets(runnable: &Runnable, now: &Sources) -> Vec<String> {
+pub(crate) fn changed_secrets(runnable: &Runnable, now: &KnownRevisions) -> Vec<String> {
     let status = runnable.status.as_ref();
     let current = status.and_then(|status| status.current_run.as_ref());
     let made_from = current.and_then(|run| run.sources.as_ref());
@@ -208,12 +215,12 @@ pub(crate) fn changed_secrets(runnable: &Runnable, now: &Sources) -> Vec<String>
     secrets.map(|it| it.describe()).collect()
 }
 
-impl Standing {
+impl SourcesState {
     /// Reads the state, as far as the user can see it. A Runnable that reads no other one costs no request.
     /// `revisions` are those of the other sources, as far as they are known.
     pub(crate) async fn fetch(
         runnable: &Runnable,
-        revisions: Sources,
+        revisions: KnownRevisions,
         cluster: &Cluster,
     ) -> anyhow::Result<Self> {
         let own = Arc::new(Seen::from_runnable(runnable));
@@ -229,7 +236,7 @@ impl Standing {
         runnable: &Runnable,
         own: Arc<Seen>,
         mut known: KnownRunnables,
-        mut now: Sources,
+        mut now: KnownRevisions,
     ) -> Self {
         let status = runnable.status.as_ref();
         let current = status.and_then(|status| status.current_run.as_ref());
@@ -263,8 +270,8 @@ impl Standing {
     }
 }
 
-fn awaited((key, why): (SourceKey, NotReady)) -> Awaited {
-    Awaited {
+fn awaited((key, why): (SourceKey, NotReady)) -> AwaitedSource {
+    AwaitedSource {
         why: why_not_ready(&key, &why),
         source: key.to_string(),
     }

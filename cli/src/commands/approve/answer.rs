@@ -14,7 +14,7 @@ use crate::{
 /// Result for one Runnable.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Answer {
+pub(super) struct ApproveAnswer {
     namespace: String,
     name: String,
     /// Number of the run; `None` if no run waits.
@@ -36,7 +36,7 @@ pub(super) struct Answer {
     pub(super) code: u8,
 }
 
-impl Answer {
+impl ApproveAnswer {
     pub(super) fn approved(namespace: &str, runnable: &Runnable, approval: &Approval) -> Self {
         Self::new(namespace, runnable, approval, "is approved").with(true, GOOD)
     }
@@ -127,7 +127,7 @@ impl Answer {
 }
 
 /// Returns a line for each answer.
-pub(super) fn text(answers: &[Answer]) -> String {
+pub(super) fn text(answers: &[ApproveAnswer]) -> String {
     let lines = answers.iter().map(|answer| format!("{}\n", answer.message));
     lines.collect()
 }

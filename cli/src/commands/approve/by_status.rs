@@ -8,9 +8,9 @@ use kube::ResourceExt as _;
 
 use super::{
     ApproveArgs,
-    answer::Answer,
+    answer::ApproveAnswer,
     answered, unseen,
-    waiting::{self, Waiting},
+    waiting::{self, ApprovalState},
 };
 use crate::{
     cluster::{Cluster, as_json, first_line},
@@ -24,19 +24,19 @@ pub(super) async fn answer(
     runnable: &Runnable,
     args: &ApproveArgs,
     cluster: &Cluster,
-) -> anyhow::Result<Answer> {
+) -> anyhow::Result<ApproveAnswer> {
     if waiting::asked_for(runnable).is_some() && !args.unverified {
         return Err(unseen(error, runnable, cluster));
     }
     let namespace = &cluster.namespace;
     let unverified = BTreeSet::from([first_line(error)]);
     let approval = match waiting::by_status(runnable, &cluster.place())? {
-        Waiting::ForPerson(approval) => approval,
-        Waiting::Approved(approval) => {
-            let answer = Answer::already(namespace, runnable, &approval);
+        ApprovalState::ForPerson(approval) => approval,
+        ApprovalState::Approved(approval) => {
+            let answer = ApproveAnswer::already(namespace, runnable, &approval);
             return Ok(answer.with_unverified(&unverified));
         }
-        Waiting::Nothing(why) => return Ok(Answer::nothing(namespace, runnable, why)),
+        ApprovalState::Nothing(why) => return Ok(ApproveAnswer::nothing(namespace, runnable, why)),
     };
     let shown = format_status(&first_line(error), (runnable, &approval), cluster)?;
     answered((runnable, &approval), (shown, &unverified), args, cluster).await

@@ -19,7 +19,7 @@ use crate::{
 
 /// State of the approval of a run.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Waiting {
+pub(super) enum ApprovalState {
     /// This run waits for a person.
     ForPerson(Approval),
     /// This run is approved already.
@@ -29,7 +29,7 @@ pub(super) enum Waiting {
 }
 
 /// Rendered run, as far as it is known.
-enum Rendered<'a> {
+enum KnownRendering<'a> {
     /// The decision if a run is due, and the hash of the run that would be made.
     Known(Due, &'a str),
     /// The hash is unknown; the user accepts the one in the status.
@@ -45,29 +45,29 @@ pub(super) fn waiting(
     prospect: &Prospect,
     unverified: bool,
     place: &Place,
-) -> anyhow::Result<Waiting> {
+) -> anyhow::Result<ApprovalState> {
     let own = Asks::of_runnable(&prospect.runnable.spec);
     let general = Asks::of_template(&prospect.template.spec);
     let policy = Policy::as_far_as_usable(&own, &general).approval;
     let asked = asked_for(runnable).and_then(Approval::parse);
     let rendered = match (prospect.due, hash_of(prospect, asked.as_ref())) {
-        (Some(due), Ok(hash)) => Rendered::Known(due, hash),
+        (Some(due), Ok(hash)) => KnownRendering::Known(due, hash),
         (Some(due), Err(_)) if asked.is_none() && !matches!(due, Due::New(_)) => {
-            Rendered::Known(due, "")
+            KnownRendering::Known(due, "")
         }
         // Without a hash it is unknown if the run that is shown is what waits.
-        _ if unverified => Rendered::Unverified,
-        (_, Err(why)) => Rendered::Untold(why),
-        (None, Ok(_)) => Rendered::Untold(prospect.untold().unwrap_or_default()),
+        _ if unverified => KnownRendering::Unverified,
+        (_, Err(why)) => KnownRendering::Untold(why),
+        (None, Ok(_)) => KnownRendering::Untold(prospect.untold().unwrap_or_default()),
     };
     of_rendered(runnable, policy, &rendered, place)
 }
 
 /// Returns the run that waits by the status alone.
-pub(super) fn by_status(runnable: &Runnable, place: &Place) -> anyhow::Result<Waiting> {
+pub(super) fn by_status(runnable: &Runnable, place: &Place) -> anyhow::Result<ApprovalState> {
     // The template may require approval as well, but the status asks only if one of the two does.
     let policy = ApprovalPolicy::Manual;
-    of_rendered(runnable, policy, &Rendered::Unverified, place)
+    of_rendered(runnable, policy, &KnownRendering::Unverified, place)
 }
 
 /// Returns the hash that approves the run that is shown, or why it is unknown.
@@ -93,9 +93,9 @@ fn hash_of<'a>(prospect: &'a Prospect, asked: Option<&Approval>) -> Result<&'a s
 fn of_rendered(
     runnable: &Runnable,
     policy: ApprovalPolicy,
-    rendered: &Rendered<'_>,
+    rendered: &KnownRendering<'_>,
     place: &Place,
-) -> anyhow::Result<Waiting> {
+) -> anyhow::Result<ApprovalState> {
     let name = runnable.name_any();
     if runnable.metadata.deletion_timestamp.is_some() {
         return Ok(nothing(&format!(
@@ -108,9 +108,9 @@ fn of_rendered(
         )));
     }
     let (due, hash) = match rendered {
-        Rendered::Known(due, hash) => (*due, *hash),
-        Rendered::Unverified => return of_status(runnable, place),
-        Rendered::Untold(why) => return Err(unknown(why, &name, place)),
+        KnownRendering::Known(due, hash) => (*due, *hash),
+        KnownRendering::Unverified => return of_status(runnable, place),
+        KnownRendering::Untold(why) => return Err(unknown(why, &name, place)),
     };
     let asked = asked_for(runnable).and_then(Approval::parse);
     let asked = asked.map(|asked| asked.sequence);
@@ -143,12 +143,12 @@ fn of_rendered(
     of_wanted(runnable, wanted, place)
 }
 
-fn nothing(why: &str) -> Waiting {
-    Waiting::Nothing(format!("nothing to approve: {why}"))
+fn nothing(why: &str) -> ApprovalState {
+    ApprovalState::Nothing(format!("nothing to approve: {why}"))
 }
 
 /// Returns the run that the status of the Runnable asks about. It is unknown if that is what would be rendered.
-fn of_status(runnable: &Runnable, place: &Place) -> anyhow::Result<Waiting> {
+fn of_status(runnable: &Runnable, place: &Place) -> anyhow::Result<ApprovalState> {
     let name = runnable.name_any();
     if let Some(asked) = asked_in_known_form(runnable)?
         && is_observed(runnable)
@@ -169,10 +169,14 @@ fn of_status(runnable: &Runnable, place: &Place) -> anyhow::Result<Waiting> {
 }
 
 /// Returns the state of the approval of this pending run.
-fn of_wanted(runnable: &Runnable, wanted: Approval, place: &Place) -> anyhow::Result<Waiting> {
+fn of_wanted(
+    runnable: &Runnable,
+    wanted: Approval,
+    place: &Place,
+) -> anyhow::Result<ApprovalState> {
     let name = runnable.name_any();
     if is_given(runnable, &wanted) {
-        return Ok(Waiting::Approved(wanted));
+        return Ok(ApprovalState::Approved(wanted));
     }
     if runnable.spec.suspend == Some(true) {
         let resume = place.command(&format!("resume {name}"));
@@ -181,7 +185,7 @@ fn of_wanted(runnable: &Runnable, wanted: Approval, place: &Place) -> anyhow::Re
         )));
     }
     is_asked_for(runnable, &wanted, place)?;
-    Ok(Waiting::ForPerson(wanted))
+    Ok(ApprovalState::ForPerson(wanted))
 }
 
 /// Explains why a run with an unknown hash is not approved: another document may wait, unseen.

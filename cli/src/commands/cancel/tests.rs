@@ -1,4 +1,4 @@
-use cartouche_engines::kinds::{self, Cancel as HowToCancel};
+use cartouche_engines::kinds::{self, Cancel};
 use clap::Args as _;
 use serde_json::{Value, json};
 
@@ -37,11 +37,11 @@ fn each_engine_is_asked_in_its_own_way() {
     }
 }
 
-fn cancel(run: Option<i64>) -> Cancel {
-    Cancel {
+fn cancel(run: Option<i64>) -> CancelAction {
+    CancelAction {
         run,
         asked: Cancellation::default(),
-        templates: Templates::Known(Vec::new()),
+        templates: CancelTemplates::Known(Vec::new()),
         place: Place::default(),
     }
 }
@@ -130,9 +130,9 @@ fn way(kind: (&str, &str), template: &Value, templates_are_known: bool) -> Strin
         "spec": template,
     }));
     let templates = if templates_are_known {
-        Templates::Known(vec![template.unwrap()])
+        CancelTemplates::Known(vec![template.unwrap()])
     } else {
-        Templates::Unread("forbidden".to_owned())
+        CancelTemplates::Unread("forbidden".to_owned())
     };
     let run = cancel(None).meant(&runnable).unwrap();
     match templates.request(&runnable, &run, "cartouche suspend hello") {
@@ -216,7 +216,7 @@ fn the_help_names_each_kind_that_can_be_stopped() {
     let command = CancelArgs::augment_args(clap::Command::new("cancel"));
     let help = command.get_after_help().unwrap().to_string();
     for known in kinds::all() {
-        if let (Some(kind), HowToCancel::Word { .. } | HowToCancel::Deadline { .. }) =
+        if let (Some(kind), Cancel::Word { .. } | Cancel::Deadline { .. }) =
             (known.kind, known.cancel)
         {
             assert!(help.contains(kind), "{kind}");

@@ -14,11 +14,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    cluster::{Cluster, Denied, first_line, within},
+    cluster::{AccessDenied, Cluster, first_line, within},
     live::{
         object_diff,
         prospect::Prospect,
-        run_diff::{NO_PROFILE, RunDiff, Side, differences, rendered_differences},
+        run_diff::{NO_PROFILE, RunDiff, RunSide, differences, rendered_differences},
         sources::changed_secrets,
     },
 };
@@ -174,10 +174,10 @@ fn last(prospect: &Prospect, last_run: LastRun, served: Option<&Value>) -> (Last
         LastRun::Gone { name, ended } => (Last::Gone { name, ended }, None),
         LastRun::Known(object) => {
             let new = match served {
-                Some(served) => Side::from_object(served).with(prospect.run.facts()),
-                None => Side::from_object(&prospect.run.object),
+                Some(served) => RunSide::from_object(served).with(prospect.run.facts()),
+                None => RunSide::from_object(&prospect.run.object),
             };
-            let (old, making) = (Side::from_object(&object), prospect.making());
+            let (old, making) = (RunSide::from_object(&object), prospect.making());
             let found = match served {
                 Some(_) => differences(&old, &new, Some(&making)),
                 None => rendered_differences(&old, &new, Some(&making)),
@@ -316,7 +316,7 @@ async fn last_run(runnable: Option<&Runnable>, cluster: &Cluster) -> anyhow::Res
     let name = &current.name;
     let read = cluster.object(&current.api_version, &current.kind, name);
     let found = match read.await {
-        Err(error) if Denied::find(&error).is_some() => {
+        Err(error) if AccessDenied::find(&error).is_some() => {
             let (name, why) = (name.clone(), first_line(&error));
             return Ok(LastRun::NotSeen { name, why });
         }

@@ -6,7 +6,7 @@ use cartouche_authoring::foreign::in_one_line;
 use cartouche_crds::Runnable;
 
 use crate::{
-    cluster::{Cluster, Denied},
+    cluster::{AccessDenied, Cluster},
     live::{pending, runs},
 };
 
@@ -16,7 +16,7 @@ pub(super) async fn by_status(
     name: &str,
     cluster: &Cluster,
 ) -> anyhow::Error {
-    if !Denied::hides_templates(&error) {
+    if !AccessDenied::hides_templates(&error) {
         return error;
     }
     let Ok(Some(runnable)) = cluster.runnable_if_any(name).await else {

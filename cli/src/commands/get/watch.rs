@@ -53,8 +53,8 @@ pub(super) async fn watch(
         };
         for change in changes {
             let text = match &change {
-                Change::Shown(runnable) => printer.changed(runnable)?,
-                Change::Gone(runnable) => printer.gone(runnable),
+                PrintedChange::Shown(runnable) => printer.changed(runnable)?,
+                PrintedChange::Gone(runnable) => printer.gone(runnable),
             };
             goes_on = goes_on && print(&text)?;
         }
@@ -169,7 +169,7 @@ impl Printer {
 
 /// Change to print.
 #[derive(Debug)]
-enum Change {
+enum PrintedChange {
     Shown(Box<Runnable>),
     Gone(Box<Runnable>),
 }
@@ -206,7 +206,7 @@ impl Shown {
         event: Event<Runnable>,
         picks: impl Fn(&Runnable) -> bool,
         printer: &Printer,
-    ) -> Vec<Change> {
+    ) -> Vec<PrintedChange> {
         match event {
             Event::Init => {
                 let known = self.printed.iter();
@@ -231,7 +231,7 @@ impl Shown {
         runnable: Runnable,
         picks: impl Fn(&Runnable) -> bool,
         printer: &Printer,
-    ) -> Option<Change> {
+    ) -> Option<PrintedChange> {
         let is_known = self.printed.contains_key(&key(&runnable));
         let is_picked = picks(&runnable);
         if !is_known && !is_picked {
@@ -242,12 +242,12 @@ impl Shown {
             // Printed once more, so that the user sees why it no longer matches.
             self.printed.remove(&key(&runnable));
         }
-        is_news.then(|| Change::Shown(Box::new(runnable)))
+        is_news.then(|| PrintedChange::Shown(Box::new(runnable)))
     }
 
-    fn gone(&mut self, runnable: &Runnable) -> Option<Change> {
+    fn gone(&mut self, runnable: &Runnable) -> Option<PrintedChange> {
         let (_, last) = self.printed.remove(&key(runnable))?;
-        Some(Change::Gone(Box::new(last)))
+        Some(PrintedChange::Gone(Box::new(last)))
     }
 }
 
@@ -286,8 +286,8 @@ mod tests {
         for event in events {
             for change in shown.take(event, picks, &printer) {
                 let text = match &change {
-                    Change::Shown(runnable) => printer.changed(runnable).unwrap(),
-                    Change::Gone(runnable) => printer.gone(runnable),
+                    PrintedChange::Shown(runnable) => printer.changed(runnable).unwrap(),
+                    PrintedChange::Gone(runnable) => printer.gone(runnable),
                 };
                 let plain = anstream::adapter::strip_str(&text).to_string();
                 let words: Vec<&str> = plain.split_whitespace().collect();

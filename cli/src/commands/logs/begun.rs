@@ -24,7 +24,7 @@ const GRACE: Duration = Duration::from_secs(3);
 
 /// Run to follow, as the status has it.
 #[derive(Debug)]
-enum Awaited {
+enum FollowedRun {
     /// This run exists.
     Run(Box<LedgerRun>),
     /// There is no run yet, for this reason.
@@ -40,8 +40,8 @@ pub(super) async fn wait_for_run(name: &str, cluster: &Cluster) -> anyhow::Resul
     loop {
         let runnable = cluster.runnable(name).await?;
         let why = match awaited(&runnable) {
-            Awaited::Run(run) => return Ok(*run),
-            Awaited::InVain(why) => {
+            FollowedRun::Run(run) => return Ok(*run),
+            FollowedRun::InVain(why) => {
                 let since = in_vain_since.get_or_insert_with(Instant::now);
                 if since.elapsed() >= GRACE {
                     bail!("{name} has no run, and none will be made now: {why}");
@@ -49,7 +49,7 @@ pub(super) async fn wait_for_run(name: &str, cluster: &Cluster) -> anyhow::Resul
                 tokio::time::sleep(PAUSE).await;
                 continue;
             }
-            Awaited::NotYet(why) => why,
+            FollowedRun::NotYet(why) => why,
         };
         in_vain_since = None;
         if why != told {
@@ -60,14 +60,14 @@ pub(super) async fn wait_for_run(name: &str, cluster: &Cluster) -> anyhow::Resul
     }
 }
 
-fn awaited(runnable: &Runnable) -> Awaited {
+fn awaited(runnable: &Runnable) -> FollowedRun {
     let observed = runnable
         .status
         .as_ref()
         .and_then(|status| status.observed_generation);
     if observed != runnable.metadata.generation {
         let why = "the controller has not observed the last change yet";
-        return Awaited::NotYet(why.to_owned());
+        return FollowedRun::NotYet(why.to_owned());
     }
     let waits = runnable
         .status
@@ -78,7 +78,7 @@ fn awaited(runnable: &Runnable) -> Awaited {
         .find(|run| run.current && !waits);
     let is_made = |run: &LedgerRun| !matches!(run.state, RunState::Pending | RunState::Rejected);
     if let Some(run) = current.filter(is_made) {
-        return Awaited::Run(Box::new(run));
+        return FollowedRun::Run(Box::new(run));
     }
     let ready = runs::condition(runnable, READY);
     let why = ready.map_or(
@@ -92,9 +92,9 @@ fn awaited(runnable: &Runnable) -> Awaited {
     let is_stalled = runs::condition(runnable, STALLED).is_some_and(|it| it.status == TRUE);
     let is_held = ready.is_some_and(|it| it.reason == Category::Suspended.as_str());
     if is_stalled || is_held {
-        Awaited::InVain(why)
+        FollowedRun::InVain(why)
     } else {
-        Awaited::NotYet(why)
+        FollowedRun::NotYet(why)
     }
 }
 
@@ -104,7 +104,7 @@ mod tests {
 
     use super::*;
 
-    fn looked_at(observed: i64, conditions: &Value, run: &Value) -> Awaited {
+    fn looked_at(observed: i64, conditions: &Value, run: &Value) -> FollowedRun {
         awaited(&serde_json::from_value(looking_at(observed, conditions, run)).unwrap())
     }
 
@@ -137,9 +137,9 @@ mod tests {
     #[test]
     fn the_run_of_an_older_change_is_not_followed() {
         let older = looked_at(1, &json!([]), &run("Created"));
-        assert!(matches!(older, Awaited::NotYet(_)), "{older:?}");
+        assert!(matches!(older, FollowedRun::NotYet(_)), "{older:?}");
         let made = looked_at(2, &json!([]), &run("Created"));
-        assert!(matches!(made, Awaited::Run(_)), "{made:?}");
+        assert!(matches!(made, FollowedRun::Run(_)), "{made:?}");
     }
 
     #[test]
@@ -149,7 +149,7 @@ mod tests {
             "sequence": 2, "inputHash": "", "reason": "Debouncing", "since": "2026-01-01T00:00:00Z",
         });
         let waits = awaited(&serde_json::from_value(runnable).unwrap());
-        assert!(matches!(waits, Awaited::NotYet(_)), "{waits:?}");
+        assert!(matches!(waits, FollowedRun::NotYet(_)), "{waits:?}");
     }
 
     #[test]
@@ -161,12 +161,12 @@ mod tests {
         )]);
         for phase in ["Pending", "Rejected"] {
             match looked_at(2, &refused, &run(phase)) {
-                Awaited::NotYet(why) => assert_eq!(why, "no; to do: yes"),
+                FollowedRun::NotYet(why) => assert_eq!(why, "no; to do: yes"),
                 other => panic!("{other:?}"),
             }
         }
         let none = looked_at(2, &json!([]), &Value::Null);
-        assert!(matches!(none, Awaited::NotYet(_)), "{none:?}");
+        assert!(matches!(none, FollowedRun::NotYet(_)), "{none:?}");
         let stalled = json!([
             condition("Ready", "False", "RunTemplateNotFound"),
             condition("Stalled", "True", "RunTemplateNotFound"),
@@ -174,7 +174,7 @@ mod tests {
         let held = json!([condition("Ready", "Unknown", "Suspended")]);
         for conditions in [stalled, held] {
             let in_vain = looked_at(2, &conditions, &Value::Null);
-            assert!(matches!(in_vain, Awaited::InVain(_)), "{in_vain:?}");
+            assert!(matches!(in_vain, FollowedRun::InVain(_)), "{in_vain:?}");
         }
     }
 }

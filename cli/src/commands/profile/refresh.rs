@@ -26,7 +26,7 @@ use serde_json::json;
 use crate::{
     cluster::{CLIENT, Cluster, ClusterArgs, within},
     commands::many::{self, Deed, ManyArgs, Plan},
-    format::Format,
+    format::OutputFormat,
     live::{
         object_diff::{self, FieldChange},
         profiles,
@@ -66,7 +66,7 @@ pub(crate) struct RefreshArgs {
     reason: Option<String>,
     /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
-    output: Format,
+    output: OutputFormat,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
 }
@@ -81,7 +81,7 @@ struct Refresh {
     rerun: Option<RerunRequest>,
     /// Profiles to choose from; `None` if the user may not list them.
     profiles: Option<Profiles>,
-    output: Format,
+    output: OutputFormat,
     /// Answers for a program, by the name of the Runnable.
     found: Mutex<BTreeMap<String, Refreshed>>,
 }
@@ -136,7 +136,7 @@ pub(crate) async fn execute(args: &RefreshArgs, cluster: &Cluster) -> anyhow::Re
         found: Mutex::default(),
     };
     let mut outcome = many::perform(&refresh, &args.which, cluster).await?;
-    if args.output != Format::Text {
+    if args.output != OutputFormat::Text {
         let found = refresh.found.into_inner().unwrap_or_default();
         let found: Vec<Refreshed> = found.into_values().collect();
         outcome.out = args.output.write(&found, |_| String::new())?;
@@ -197,7 +197,7 @@ impl Refresh {
 
     /// Returns the text for a Runnable. In a format for programs, stores the answer and returns an empty text.
     fn record_answer(&self, found: Refreshed, text: String) -> String {
-        if self.output == Format::Text {
+        if self.output == OutputFormat::Text {
             return text;
         }
         if let Ok(mut all) = self.found.lock() {

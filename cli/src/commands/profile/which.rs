@@ -16,8 +16,8 @@ use kube::ResourceExt as _;
 use serde::Serialize;
 
 use crate::{
-    cluster::{Cluster, ClusterArgs, Denied, first_line, lacks_templates_view},
-    format::Format,
+    cluster::{AccessDenied, Cluster, ClusterArgs, first_line, lacks_templates_view},
+    format::OutputFormat,
     live::{profiles, selection::plain},
     outcome::{FAILED, FOUND, GOOD, Outcome},
 };
@@ -41,7 +41,7 @@ pub(crate) struct WhichArgs {
     names: Vec<String>,
     /// Format of the output; JSON and YAML are always lists
     #[arg(short, long, value_enum, default_value_t)]
-    output: Format,
+    output: OutputFormat,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
 }
@@ -71,7 +71,7 @@ pub(super) struct Which {
     refresh_asked: bool,
     /// Choice that the rules would make now; `None` if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
-    refresh: Option<Refresh>,
+    refresh: Option<RefreshChoice>,
     /// Reason why the user may not read the profiles or the template; the rest then comes from the status alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_seen: Option<String>,
@@ -106,7 +106,7 @@ struct Problem {
 /// Choice of a refresh.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-enum Refresh {
+enum RefreshChoice {
     Profile(Matching),
     /// No profile matches, and none is needed.
     None,
@@ -171,7 +171,7 @@ async fn explain(
         .unwrap_or_default();
     let template = cluster.template(&runnable.spec.run_template_ref.name).await;
     let mut which = match (profiles, template) {
-        (_, Err(error)) if Denied::find(&error).is_some() => {
+        (_, Err(error)) if AccessDenied::find(&error).is_some() => {
             by_status(runnable, &ledger, first_line(&error))
         }
         (None, _) => by_status(
@@ -245,11 +245,11 @@ fn explain_choice(
     // A refresh chooses as for a Runnable that was never pinned.
     let refresh = match choose_profile(&facts, profiles, is_required, &Ledger::default()) {
         Ok(chosen) => match chosen.pinned.and_then(|pinned| matching(&pinned.name)) {
-            Some(matching) => Refresh::Profile(matching),
-            None => Refresh::None,
+            Some(matching) => RefreshChoice::Profile(matching),
+            None => RefreshChoice::None,
         },
         Err(Unknown::Held(held)) => {
-            Refresh::Problem(Problem::from_diagnosis(&Diagnosis::Profile(held)))
+            RefreshChoice::Problem(Problem::from_diagnosis(&Diagnosis::Profile(held)))
         }
         Err(Unknown::Namespace) => return Err(no_namespace(&facts.namespace)),
     };
@@ -372,20 +372,20 @@ impl Which {
         out
     }
 
-    fn after(&self, refresh: &Refresh) -> String {
+    fn after(&self, refresh: &RefreshChoice) -> String {
         match refresh {
-            Refresh::Profile(matching) if Some(&matching.name) == self.pinned.as_ref() => {
+            RefreshChoice::Profile(matching) if Some(&matching.name) == self.pinned.as_ref() => {
                 "a refresh would choose the same".to_owned()
             }
-            Refresh::Profile(matching) => {
+            RefreshChoice::Profile(matching) => {
                 format!(
                     "a refresh would choose {} ({})",
                     matching.name,
                     matching.by()
                 )
             }
-            Refresh::None => "a refresh would change nothing: none matches".to_owned(),
-            Refresh::Problem(problem) => {
+            RefreshChoice::None => "a refresh would change nothing: none matches".to_owned(),
+            RefreshChoice::Problem(problem) => {
                 format!("a refresh would change nothing: {}", problem.message)
             }
         }

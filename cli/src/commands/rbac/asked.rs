@@ -29,18 +29,18 @@ use kube::ResourceExt as _;
 
 use super::{RbacArgs, parts};
 use crate::{
-    cluster::{Cluster, Denied, first_line},
+    cluster::{AccessDenied, Cluster, first_line},
     live::runs,
 };
 
 /// Template that runs are made of.
-pub(super) struct Wanted {
+pub(super) struct WantedTemplate {
     pub(super) name: String,
     template: Template,
     asks: Asks,
 }
 
-impl Wanted {
+impl WantedTemplate {
     /// Returns the needs of its runs. Those of stopping them are included if its own timeout, or that of one of these
     /// Runnables, requires them.
     fn needs(&self, runnables: &[Runnable]) -> Vec<Need> {
@@ -58,8 +58,8 @@ impl Wanted {
 }
 
 /// Templates by name, and their Runnables.
-pub(super) struct Asked {
-    pub(super) templates: Vec<Rc<Wanted>>,
+pub(super) struct RoleScope {
+    pub(super) templates: Vec<Rc<WantedTemplate>>,
     pub(super) runnables: Vec<Runnable>,
     /// Templates that the user may not read, with the errors.
     pub(super) unread: BTreeMap<String, Rc<anyhow::Error>>,
@@ -67,7 +67,7 @@ pub(super) struct Asked {
     pub(super) unreadable: Option<String>,
 }
 
-impl Asked {
+impl RoleScope {
     /// Returns the templates and Runnables in files, and all objects of the files.
     pub(super) fn from_files(args: &RbacArgs) -> anyhow::Result<(Self, Objects)> {
         let objects = Objects::load_rest(&args.files.files)?;
@@ -90,7 +90,7 @@ impl Asked {
         let (mut templates, mut unread) = (Vec::new(), BTreeMap::new());
         for name in names_of(args, &runnables) {
             let read = match cluster.template(&name).await {
-                Err(error) if Denied::find(&error).is_some() => {
+                Err(error) if AccessDenied::find(&error).is_some() => {
                     unread.insert(name, Rc::new(error));
                     continue;
                 }
@@ -105,7 +105,7 @@ impl Asked {
             let template = Template::compile(&found.spec)
                 .map_err(|problems| anyhow!("the template {name} cannot be used: {problems}"))?;
             let asks = Asks::of_template(&found.spec);
-            templates.push(Rc::new(Wanted {
+            templates.push(Rc::new(WantedTemplate {
                 name,
                 template,
                 asks,
@@ -281,7 +281,7 @@ fn wanted_templates(
     args: &RbacArgs,
     present: &[Document],
     runnables: &[Runnable],
-) -> anyhow::Result<Vec<Rc<Wanted>>> {
+) -> anyhow::Result<Vec<Rc<WantedTemplate>>> {
     let mut names = names_of(args, runnables);
     if names.is_empty() {
         names = present.iter().map(|it| it.name().to_owned()).collect();
@@ -297,7 +297,7 @@ fn wanted_templates(
         };
         let template = compiled(document)?;
         let asks = policy::asks(document);
-        templates.push(Rc::new(Wanted {
+        templates.push(Rc::new(WantedTemplate {
             name,
             template,
             asks,

@@ -13,14 +13,14 @@ use k8s_openapi::api::authorization::v1::{
 use kube::{Api, api::PostParams};
 use serde_json::json;
 
-use super::{Part, RbacFormat, as_text};
+use super::{RbacFormat, RolePart, as_text};
 use crate::{
     cluster::{Cluster, within},
     outcome::{FOUND, GOOD, Outcome},
 };
 
 /// Permission, and the answer of the API server.
-struct Answer<'a> {
+struct CheckedPermission<'a> {
     verb: &'a str,
     resource: &'a Resource,
     /// Namespace; `None` if it is the account's.
@@ -35,7 +35,7 @@ struct Answer<'a> {
 /// Returns the results for all accounts, one after the other.
 pub(super) async fn check_all(
     cluster: &Cluster,
-    parts: &[Part],
+    parts: &[RolePart],
     format: Option<RbacFormat>,
 ) -> anyhow::Result<Outcome> {
     if let ([_, _, ..], Some(_)) = (parts, format) {
@@ -63,13 +63,13 @@ async fn check(
     rules: &[RoleRule],
     format: Option<RbacFormat>,
 ) -> anyhow::Result<Outcome> {
-    let mut answers: Vec<Answer<'_>> = Vec::new();
+    let mut answers: Vec<CheckedPermission<'_>> = Vec::new();
     for (rule, verb, name) in rules.iter().flat_map(questions) {
         let grants = || {
             let grants = rule.grants.iter();
             grants.filter(|grant| grant.verbs.contains(&verb))
         };
-        answers.push(Answer {
+        answers.push(CheckedPermission {
             verb,
             resource: &rule.resource,
             namespace: rule.namespace.as_deref(),
@@ -79,7 +79,7 @@ async fn check(
             allowed: may(cluster, account, verb, (rule, name)).await?,
         });
     }
-    let is_missing = |answer: &Answer<'_>| !answer.allowed && !answer.optional;
+    let is_missing = |answer: &CheckedPermission<'_>| !answer.allowed && !answer.optional;
     Ok(Outcome {
         out: match format {
             None => table((account, all), &answers)?,
@@ -161,16 +161,19 @@ async fn asked(
     }
 }
 
-fn table((account, all): (&Account, &str), answers: &[Answer<'_>]) -> anyhow::Result<String> {
+fn table(
+    (account, all): (&Account, &str),
+    answers: &[CheckedPermission<'_>],
+) -> anyhow::Result<String> {
     let Account { namespace, name } = account;
-    let missing: Vec<&Answer<'_>> = answers.iter().filter(|it| !it.allowed).collect();
+    let missing: Vec<&CheckedPermission<'_>> = answers.iter().filter(|it| !it.allowed).collect();
     if missing.is_empty() {
         return Ok(format!(
             "ServiceAccount {namespace}/{name} may do all {all}\n"
         ));
     }
     let mut out = format!("ServiceAccount {namespace}/{name} may not\n");
-    for Answer {
+    for CheckedPermission {
         verb,
         resource,
         namespace: elsewhere,
@@ -193,7 +196,7 @@ fn table((account, all): (&Account, &str), answers: &[Answer<'_>]) -> anyhow::Re
     Ok(out)
 }
 
-fn as_json(account: &Account, answers: &[Answer<'_>]) -> serde_json::Value {
+fn as_json(account: &Account, answers: &[CheckedPermission<'_>]) -> serde_json::Value {
     let answers: Vec<_> = answers
         .iter()
         .map(|it| {

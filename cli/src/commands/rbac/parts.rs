@@ -12,7 +12,7 @@ use kube::ResourceExt;
 
 use super::{
     RbacArgs,
-    asked::{Asked, is_file, refuse_no_name, runnables_in},
+    asked::{RoleScope, is_file, refuse_no_name, runnables_in},
 };
 use crate::cluster::Cluster;
 
@@ -69,10 +69,10 @@ fn is_meant(args: &RbacArgs, runnable: &Runnable) -> bool {
 
 /// Splits the templates and Runnables by account: one account, or those of the named or of all namespaces.
 pub(super) fn split(
-    asked: Asked,
+    asked: RoleScope,
     args: &RbacArgs,
     present: Option<&str>,
-) -> anyhow::Result<Vec<(Account, Asked)>> {
+) -> anyhow::Result<Vec<(Account, RoleScope)>> {
     if !args.is_for_several() {
         let account = asked.account(args, present)?;
         return Ok(vec![(account, asked)]);
@@ -113,7 +113,7 @@ pub(super) fn split(
     parts.collect()
 }
 
-impl Asked {
+impl RoleScope {
     /// Returns the part of these Runnables, with their templates and the named ones.
     fn restrict(&self, args: &RbacArgs, runnables: Vec<Runnable>) -> Self {
         let theirs = runnables.iter().map(|it| &it.spec.run_template_ref.name);

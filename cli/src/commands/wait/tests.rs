@@ -24,8 +24,8 @@ fn condition(name: &str, status: &str, reason: &str) -> serde_json::Value {
 fn a_status_of_an_older_generation_says_nothing() {
     let runnable = runnable(1, &json!([condition("Ready", "True", "Ready")]), &json!({}));
     assert!(matches!(
-        standing(&runnable, &WaitFor::Ready),
-        Standing::Waiting(_)
+        standing(&runnable, &WaitCondition::Ready),
+        WaitState::Waiting(_)
     ));
 }
 
@@ -37,8 +37,8 @@ fn a_run_that_waits_is_waited_for_unless_only_a_change_can_help() {
     let ready = condition("Ready", "Unknown", "StopFailed");
     let waits = runnable(2, &json!([ready]), &pending);
     assert_eq!(
-        standing(&waits, &WaitFor::Ready),
-        Standing::Waiting("run 3 is pending (StopFailed)".to_owned())
+        standing(&waits, &WaitCondition::Ready),
+        WaitState::Waiting("run 3 is pending (StopFailed)".to_owned())
     );
     let mut person = pending.clone();
     person["pending"]["reason"] = json!("ApprovalRequired");
@@ -46,8 +46,8 @@ fn a_run_that_waits_is_waited_for_unless_only_a_change_can_help() {
     let person = runnable(2, &json!([ready_then]), &person);
     let why = "run 3 needs approval (`cartouche approve`)";
     assert_eq!(
-        standing(&person, &WaitFor::Finished),
-        Standing::Waiting(why.to_owned())
+        standing(&person, &WaitCondition::Finished),
+        WaitState::Waiting(why.to_owned())
     );
     // A run held back by a failed source has not finished, even if others ran before.
     let mut failed = pending.clone();
@@ -61,16 +61,16 @@ fn a_run_that_waits_is_waited_for_unless_only_a_change_can_help() {
         condition(name, status, "DependencyFailed")
     });
     let failed = runnable(2, &json!(of_source), &failed);
-    for wanted in [WaitFor::Finished, WaitFor::Ready] {
+    for wanted in [WaitCondition::Finished, WaitCondition::Ready] {
         assert_eq!(
             standing(&failed, &wanted),
-            Standing::InVain("DependencyFailed: ".to_owned())
+            WaitState::InVain("DependencyFailed: ".to_owned())
         );
     }
     let stalled = condition("Stalled", "True", "InvalidRunnable");
     let stalled = runnable(2, &json!([ready, stalled]), &pending);
-    let standing = standing(&stalled, &WaitFor::Ready);
-    assert!(matches!(standing, Standing::InVain(_)), "{standing:?}");
+    let standing = standing(&stalled, &WaitCondition::Ready);
+    assert!(matches!(standing, WaitState::InVain(_)), "{standing:?}");
 }
 
 #[test]
@@ -86,11 +86,11 @@ fn an_input_that_is_not_there_yet_is_waited_for_whatever_has_run_before() {
     missing["message"] = json!("input size comes from ConfigMap sizes, which is not there");
     let waits = runnable(2, &json!([missing]), &before);
     for wanted in [
-        WaitFor::Ready,
-        WaitFor::Finished,
-        WaitFor::Output("a".into()),
+        WaitCondition::Ready,
+        WaitCondition::Finished,
+        WaitCondition::Output("a".into()),
     ] {
-        let Standing::Waiting(why) = standing(&waits, &wanted) else {
+        let WaitState::Waiting(why) = standing(&waits, &wanted) else {
             panic!("{wanted:?} has ended");
         };
         assert!(why.starts_with("DependencyNotReady: input size"), "{why}");
@@ -104,8 +104,8 @@ fn a_source_that_only_a_change_can_mend_is_waited_for_in_vain() {
         condition("Stalled", "True", "SourceError")
     ]);
     let wrong = runnable(2, &conditions, &json!({}));
-    let standing = standing(&wrong, &WaitFor::Ready);
-    assert!(matches!(standing, Standing::InVain(_)), "{standing:?}");
+    let standing = standing(&wrong, &WaitCondition::Ready);
+    assert!(matches!(standing, WaitState::InVain(_)), "{standing:?}");
 }
 
 #[test]
@@ -115,14 +115,14 @@ fn what_a_run_waits_for_is_told_when_the_time_is_over() {
     let waits = runnable(2, &json!([ready]), &json!({}));
     let told = "pod x cannot be scheduled";
     for (wanted, what) in [
-        (WaitFor::Ready, "Ready is Unknown (RunInProgress)"),
-        (WaitFor::Finished, "RunInProgress"),
+        (WaitCondition::Ready, "Ready is Unknown (RunInProgress)"),
+        (WaitCondition::Finished, "RunInProgress"),
         (
-            WaitFor::Output("a".into()),
+            WaitCondition::Output("a".into()),
             "no output a yet (RunInProgress)",
         ),
     ] {
-        let waiting = Standing::Waiting(format!("{what}: {told}"));
+        let waiting = WaitState::Waiting(format!("{what}: {told}"));
         assert_eq!(standing(&waits, &wanted), waiting);
     }
 }
@@ -131,8 +131,8 @@ fn what_a_run_waits_for_is_told_when_the_time_is_over() {
 fn ready_ends_the_wait() {
     let runnable = runnable(2, &json!([condition("Ready", "True", "Ready")]), &json!({}));
     assert_eq!(
-        standing(&runnable, &WaitFor::Ready),
-        Standing::Done("ready\n".to_owned())
+        standing(&runnable, &WaitCondition::Ready),
+        WaitState::Done("ready\n".to_owned())
     );
 }
 
@@ -144,12 +144,12 @@ fn what_only_a_change_can_help_is_not_waited_for() {
     ]);
     let runnable = runnable(2, &conditions, &json!({}));
     assert!(matches!(
-        standing(&runnable, &WaitFor::Ready),
-        Standing::InVain(_)
+        standing(&runnable, &WaitCondition::Ready),
+        WaitState::InVain(_)
     ));
     assert!(matches!(
-        standing(&runnable, &WaitFor::Output("x".into())),
-        Standing::InVain(_)
+        standing(&runnable, &WaitCondition::Output("x".into())),
+        WaitState::InVain(_)
     ));
 }
 
@@ -161,8 +161,8 @@ fn a_run_that_is_held_back_is_not_waited_for() {
         &json!({}),
     );
     assert!(matches!(
-        standing(&runnable, &WaitFor::Ready),
-        Standing::InVain(_)
+        standing(&runnable, &WaitCondition::Ready),
+        WaitState::InVain(_)
     ));
 }
 
@@ -183,15 +183,15 @@ fn a_failure_with_an_attempt_ahead_is_no_end() {
     );
     let ends = || {
         [
-            WaitFor::Ready,
-            WaitFor::Finished,
-            WaitFor::Output("x".into()),
+            WaitCondition::Ready,
+            WaitCondition::Finished,
+            WaitCondition::Output("x".into()),
         ]
     };
     for wanted in ends() {
         let standing = standing(&runnable, &wanted);
         assert!(
-            matches!(standing, Standing::Waiting(_)),
+            matches!(standing, WaitState::Waiting(_)),
             "{wanted:?} {standing:?}"
         );
     }
@@ -199,21 +199,21 @@ fn a_failure_with_an_attempt_ahead_is_no_end() {
     for wanted in ends() {
         let standing = standing(&runnable, &wanted);
         assert!(
-            !matches!(standing, Standing::Waiting(_)),
+            !matches!(standing, WaitState::Waiting(_)),
             "{wanted:?} {standing:?}"
         );
     }
     // Once its time has come, neither Reconciling nor Stalled is there.
     let scheduled = runnable.status.as_mut().unwrap().conditions.pop().unwrap();
-    let held = standing(&runnable, &WaitFor::Ready);
-    assert!(matches!(held, Standing::InVain(_)), "{held:?}");
+    let held = standing(&runnable, &WaitCondition::Ready);
+    assert!(matches!(held, WaitState::InVain(_)), "{held:?}");
     runnable.status.as_mut().unwrap().conditions.push(scheduled);
     runnable.spec.suspend = None;
     let status = runnable.status.as_mut().unwrap();
     status.conditions[2].type_ = "Stalled".to_owned();
     assert_eq!(
-        standing(&runnable, &WaitFor::Finished),
-        Standing::Done("Failed\n".to_owned())
+        standing(&runnable, &WaitCondition::Finished),
+        WaitState::Done("Failed\n".to_owned())
     );
 }
 
@@ -224,10 +224,10 @@ fn an_output_is_printed_as_it_is() {
         &json!([]),
         &json!({ "outputs": { "digest": "sha256:1" } }),
     );
-    let wanted = WaitFor::Output("digest".into());
+    let wanted = WaitCondition::Output("digest".into());
     assert_eq!(
         standing(&runnable, &wanted),
-        Standing::Done("sha256:1\n".to_owned())
+        WaitState::Done("sha256:1\n".to_owned())
     );
 }
 
@@ -236,11 +236,11 @@ fn a_sensitive_output_is_there_once_the_status_has_its_place() {
     let place = json!({ "name": "user", "key": "PASSWORD", "revision": "3f" });
     let status = json!({ "sensitiveOutputs": { "password": place } });
     let has = runnable(2, &json!([condition("Ready", "True", "Ready")]), &status);
-    let wanted = WaitFor::Output("password".to_owned());
+    let wanted = WaitCondition::Output("password".to_owned());
     let told = "the output password is sensitive: it is in the key PASSWORD of Secret user";
     assert_eq!(
         standing(&has, &wanted),
-        Standing::Elsewhere(told.to_owned())
+        WaitState::Elsewhere(told.to_owned())
     );
 }
 
@@ -262,14 +262,14 @@ fn what_a_run_that_is_due_waits_for_is_told_with_its_reason() {
     let waits = runnable(2, &json!([ready.clone()]), &pending);
     let told =
         "run 1 is pending (DependencyNotReady): input a comes from key smal of ConfigMap sizes";
-    let waiting = Standing::Waiting(told.to_owned());
-    assert_eq!(standing(&waits, &WaitFor::Ready), waiting);
+    let waiting = WaitState::Waiting(told.to_owned());
+    assert_eq!(standing(&waits, &WaitCondition::Ready), waiting);
     let mut stalled = ready.clone();
     (stalled["type"], stalled["status"]) = (json!("Stalled"), json!("True"));
     let in_vain = runnable(2, &json!([ready, stalled]), &pending);
-    let standing = standing(&in_vain, &WaitFor::Ready);
+    let standing = standing(&in_vain, &WaitCondition::Ready);
     assert!(
-        matches!(&standing, Standing::InVain(why) if why.contains("key smal")),
+        matches!(&standing, WaitState::InVain(why) if why.contains("key smal")),
         "{standing:?}"
     );
 }

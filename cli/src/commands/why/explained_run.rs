@@ -17,10 +17,10 @@ use super::{log::LastLines, origin::Origins};
 use crate::{
     cluster::{Cluster, split},
     live::{
-        events::{self, Warned},
+        events::{self, WarningEvent},
         prospect::{Prospect, is_rendered_now},
         requests,
-        run_diff::{RunDiff, Side, differences, rendered_differences},
+        run_diff::{RunDiff, RunSide, differences, rendered_differences},
         runs::{self, LedgerRun},
         sources::{self, SourceChange},
     },
@@ -63,7 +63,7 @@ pub(super) enum Because {
         run: i64,
         /// Difference; unknown if an object is gone or could not be read.
         #[serde(flatten)]
-        found: Found,
+        found: RunDifference,
         /// Reason why the difference is unknown, if an object could not be read.
         #[serde(skip_serializing_if = "Option::is_none")]
         not_seen: Option<String>,
@@ -84,12 +84,12 @@ pub(super) enum Because {
 /// Difference between two runs, if both objects could be read.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(super) enum Found {
+pub(super) enum RunDifference {
     Known(RunDiff),
     Unknown { changes: () },
 }
 
-impl Found {
+impl RunDifference {
     /// The unknown difference.
     pub(super) const UNKNOWN: Self = Self::Unknown { changes: () };
 }
@@ -125,7 +125,7 @@ pub(super) async fn find_current(
             Because::Changed {
                 run: earlier.sequence,
                 not_seen: not_old.or(not_new).filter(|_| changes.is_none()),
-                found: changes.map_or(Found::UNKNOWN, Found::Known),
+                found: changes.map_or(RunDifference::UNKNOWN, RunDifference::Known),
                 sources: sources::between(runnable, (earlier, its), (current, own)),
             }
         }
@@ -169,21 +169,21 @@ fn changes(
     current: &LedgerRun,
     prospect: Option<&Prospect>,
 ) -> Option<RunDiff> {
-    let old = Side::from_object(old?);
+    let old = RunSide::from_object(old?);
     // The current rendering and profile say nothing about a run that was made of something else.
     let is_now = |it: &&Prospect| {
         let profile = it.profile.as_ref().map(ToString::to_string);
         is_rendered_now(it.due, current.sequence)
-            && new.is_none_or(|new| Side::from_object(new).is_made_with(profile.as_deref()))
+            && new.is_none_or(|new| RunSide::from_object(new).is_made_with(profile.as_deref()))
     };
     let making = prospect.filter(is_now).map(Prospect::making);
     let rendered = prospect.filter(|it| it.due == Some(Due::Pending(current.sequence)));
     let mut found = match rendered {
         Some(rendered) => {
-            let new = Side::from_object(&rendered.run.object);
+            let new = RunSide::from_object(&rendered.run.object);
             rendered_differences(&old, &new, making.as_ref())
         }
-        None => differences(&old, &Side::from_object(new?), making.as_ref()),
+        None => differences(&old, &RunSide::from_object(new?), making.as_ref()),
     };
     if let Some(prospect) = prospect.filter(|it| is_rendered_now(it.due, current.sequence))
         && let Some(selected) = &prospect.selected
@@ -213,7 +213,7 @@ pub(super) async fn warning(
     run: &LedgerRun,
     hindered: Option<RunReason>,
     cluster: &Cluster,
-) -> Option<Warned> {
+) -> Option<WarningEvent> {
     let has_none = hindered == Some(RunReason::NoPodYet);
     let is_job = has_message_in_pods(&run.api_version, &run.kind);
     let warned = match run.state {
@@ -222,7 +222,7 @@ pub(super) async fn warning(
         RunState::Running | FAILED if is_job => events::last_warning_of_pods(run, cluster).await,
         _ => None,
     };
-    let is_told = |it: &Warned| match run.state {
+    let is_told = |it: &WarningEvent| match run.state {
         FAILED => it.reason == UNHEALTHY,
         _ => hindered.is_some() || it.is_fresh(FRESH),
     };

@@ -18,17 +18,17 @@ use serde::Serialize;
 use super::{
     explained_run::{self, ExplainedRun},
     log, look,
-    retry::{Retry, deadline},
+    retry::{RetryState, deadline},
     unseen, writers,
 };
 use crate::{
-    cluster::{Cluster, Denied, first_line, split},
+    cluster::{AccessDenied, Cluster, first_line, split},
     live::{
         events, newer_release, pending,
         place::Place,
         prospect::{self, Edited, Prospect},
         requests, runs,
-        sources::Standing,
+        sources::SourcesState,
     },
 };
 
@@ -41,7 +41,7 @@ const RESUME: &str = "to allow the retry, use `cartouche resume`, or set spec.su
 /// All that `why` says.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Explanation {
+pub(super) struct WhyReport {
     pub(super) name: String,
     pub(super) namespace: String,
     /// Status of the condition Ready; `None` if no controller has observed the Runnable.
@@ -69,11 +69,11 @@ pub(super) struct Explanation {
     pub(super) run: Option<ExplainedRun>,
     /// Retries of the current run; `None` unless it failed and has a retry policy.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) retry: Option<Retry>,
-    pub(super) next: Next,
+    pub(super) retry: Option<RetryState>,
+    pub(super) next: NextRun,
     /// State of the sources of the inputs.
     #[serde(flatten)]
-    pub(super) sources: Standing,
+    pub(super) sources: SourcesState,
     /// Facts of the cluster that say more than the status.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) seen: Vec<String>,
@@ -105,7 +105,7 @@ pub(super) struct BlockedBy {
 /// Next run.
 #[derive(Debug, Serialize)]
 #[serde(tag = "due")]
-pub(super) enum Next {
+pub(super) enum NextRun {
     /// This run is to come.
     New { sequence: i64 },
     /// This run is to be made.
@@ -120,7 +120,7 @@ pub(super) enum Next {
     Unknown { message: String },
 }
 
-impl Explanation {
+impl WhyReport {
     pub(super) async fn fetch(runnable: &Runnable, cluster: &Cluster) -> anyhow::Result<Self> {
         let mut runs = runs::runs(runnable);
         requests::add(&mut runs, runnable, cluster).await?;
@@ -135,7 +135,7 @@ impl Explanation {
             let name = &runnable.spec.run_template_ref.name;
             Box::pin(cluster.template(name)).await
         };
-        let is_hidden = read.as_ref().is_err_and(Denied::hides_templates);
+        let is_hidden = read.as_ref().is_err_and(AccessDenied::hides_templates);
         let (template, not_seen) = split(read);
         let warnings = template.as_ref().and_then(warnings);
         let revisions = prospect.as_ref().ok().map(|it| it.revisions.clone());
@@ -145,7 +145,7 @@ impl Explanation {
             both.is_some_and(|(run, prospect)| !log::may_hold_secrets(prospect, run.run.sequence));
         let next = match &runnable.metadata.deletion_timestamp {
             None => next(prospect),
-            Some(_) => Next::Deleting {
+            Some(_) => NextRun::Deleting {
                 finalizers: runnable.finalizers().to_vec(),
             },
         };
@@ -169,11 +169,11 @@ impl Explanation {
         }
         let about = (run, next, warnings);
         let retry = match &template {
-            Some(template) => Retry::from_objects(runnable, template),
-            None => Retry::by_status(runnable),
+            Some(template) => RetryState::from_objects(runnable, template),
+            None => RetryState::by_status(runnable),
         };
         let revisions = revisions.unwrap_or_default();
-        let sources = Standing::fetch(runnable, revisions, cluster).await?;
+        let sources = SourcesState::fetch(runnable, revisions, cluster).await?;
         let explanation = Self::with(runnable, cluster.namespace.clone(), about);
         let explanation = explanation.with_cure_of_event();
         let explanation = explanation.with_retry(retry).told_at(cluster.place());
@@ -184,7 +184,7 @@ impl Explanation {
                 let said = (blocking.reason.as_str(), blocking.message.as_str());
                 Box::pin(look::look(said, runnable, cluster)).await
             }
-            None => look::Seen::default(),
+            None => look::LookResult::default(),
         };
         let explanation = explanation.with_seen(seen);
         let warned = match runnable.uid() {
@@ -211,7 +211,7 @@ impl Explanation {
     fn with(
         runnable: &Runnable,
         namespace: String,
-        (run, next, warnings): (Option<ExplainedRun>, Next, Option<String>),
+        (run, next, warnings): (Option<ExplainedRun>, NextRun, Option<String>),
     ) -> Self {
         let ready = runs::condition(runnable, READY);
         let text = |field: fn(&Condition) -> &String| ready.map(field).cloned().unwrap_or_default();
@@ -220,7 +220,7 @@ impl Explanation {
             .filter(|_| ready.is_none_or(|ready| ready.status != TRUE))
             .and_then(blocking);
         // A Runnable that is being deleted makes no run, even if the user fixes the problem.
-        let is_deleted = matches!(next, Next::Deleting { .. });
+        let is_deleted = matches!(next, NextRun::Deleting { .. });
         let advised = status.zip(blocking).filter(|_| !is_deleted);
         let advised = advised.and_then(|(status, blocking)| advice(status, blocking));
         let newer = newer_release::left_alone(runnable);
@@ -253,7 +253,7 @@ impl Explanation {
             run,
             retry: None,
             next,
-            sources: Standing::default(),
+            sources: SourcesState::default(),
             seen: Vec::new(),
             writers: None,
             warned: None,
@@ -280,7 +280,7 @@ impl Explanation {
         blocking.is_some_and(|it| it.reason == Category::DependencyNotReady.as_str())
     }
 
-    fn with_seen(mut self, seen: look::Seen) -> Self {
+    fn with_seen(mut self, seen: look::LookResult) -> Self {
         self.seen = seen.said;
         self.to_do = match seen.to_do {
             Some(to_do) if self.to_do.is_some() => Some(to_do),
@@ -328,16 +328,16 @@ impl Explanation {
     }
 
     /// Adds the retries, and removes advice: before a retry the user has nothing to do, unless something blocks it.
-    fn with_retry(mut self, retry: Option<Retry>) -> Self {
+    fn with_retry(mut self, retry: Option<RetryState>) -> Self {
         let in_its_way = self.blocked_by.as_ref().is_some_and(|blocked| {
             blocked.condition == RUN_TEMPLATE_READY
                 && blocked.reason != Category::Suspended.as_str()
         });
         let retry = retry.map(|retry| if in_its_way { retry.block() } else { retry });
         match &retry {
-            Some(Retry::Scheduled { .. }) if self.ready.is_some() => self.to_do = None,
-            Some(Retry::Said { .. }) if !in_its_way => self.to_do = None,
-            Some(Retry::Held { .. }) if !in_its_way => self.to_do = Some(RESUME.to_owned()),
+            Some(RetryState::Scheduled { .. }) if self.ready.is_some() => self.to_do = None,
+            Some(RetryState::Said { .. }) if !in_its_way => self.to_do = None,
+            Some(RetryState::Held { .. }) if !in_its_way => self.to_do = Some(RESUME.to_owned()),
             _ => {}
         }
         self.retry = retry;
@@ -362,16 +362,16 @@ fn warnings(template: &ClusterRunTemplate) -> Option<String> {
 }
 
 /// Returns the next run, by what is rendered.
-fn next(prospect: anyhow::Result<Prospect>) -> Next {
+fn next(prospect: anyhow::Result<Prospect>) -> NextRun {
     match prospect.map(|prospect| (prospect.due, prospect.untold())) {
-        Ok((Some(Due::New(sequence)), _)) => Next::New { sequence },
-        Ok((Some(Due::Pending(sequence)), _)) => Next::Pending { sequence },
-        Ok((Some(Due::Nothing(sequence)), _)) => Next::Nothing { sequence },
-        Ok((Some(Due::OtherHash(sequence)), _)) => Next::OtherHash { sequence },
-        Ok((None, untold)) => Next::Unknown {
+        Ok((Some(Due::New(sequence)), _)) => NextRun::New { sequence },
+        Ok((Some(Due::Pending(sequence)), _)) => NextRun::Pending { sequence },
+        Ok((Some(Due::Nothing(sequence)), _)) => NextRun::Nothing { sequence },
+        Ok((Some(Due::OtherHash(sequence)), _)) => NextRun::OtherHash { sequence },
+        Ok((None, untold)) => NextRun::Unknown {
             message: untold.unwrap_or_default(),
         },
-        Err(error) => Next::Unknown {
+        Err(error) => NextRun::Unknown {
             message: first_line(&error),
         },
     }
@@ -385,7 +385,7 @@ pub(super) mod tests {
     use super::*;
 
     /// Returns the explanation of a Runnable with these conditions, whose next run is unknown.
-    pub(in super::super) fn explanation(conditions: &Value, status: bool) -> Explanation {
+    pub(in super::super) fn explanation(conditions: &Value, status: bool) -> WhyReport {
         let mut runnable = json!({
             "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",
             "metadata": { "name": "hello", "generation": 2 },
@@ -395,8 +395,8 @@ pub(super) mod tests {
             runnable["status"] = json!({ "observedGeneration": 2, "conditions": conditions });
         }
         let runnable = serde_json::from_value(runnable).unwrap();
-        let next = Next::New { sequence: 1 };
-        Explanation::with(&runnable, "demo".to_owned(), (None, next, None))
+        let next = NextRun::New { sequence: 1 };
+        WhyReport::with(&runnable, "demo".to_owned(), (None, next, None))
     }
 
     pub(in super::super) fn condition(name: &str, status: &str, reason: &str) -> Value {
@@ -418,10 +418,9 @@ pub(super) mod tests {
             ] },
         }))
         .unwrap();
-        let to_do =
-            |next| Explanation::with(&runnable, "demo".to_owned(), (None, next, None)).to_do;
-        assert!(to_do(Next::New { sequence: 1 }).is_some());
-        assert_eq!(to_do(Next::Deleting { finalizers: vec![] }), None);
+        let to_do = |next| WhyReport::with(&runnable, "demo".to_owned(), (None, next, None)).to_do;
+        assert!(to_do(NextRun::New { sequence: 1 }).is_some());
+        assert_eq!(to_do(NextRun::Deleting { finalizers: vec![] }), None);
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::{
 
 /// Facts that were found, and what follows from them.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct LookResult {
     /// Sentences, a line each.
     pub(super) said: Vec<String>,
     /// Cure that replaces the one of the status.
@@ -30,7 +30,7 @@ pub(super) struct Seen {
     pub(super) hint: Option<String>,
 }
 
-impl Seen {
+impl LookResult {
     pub(super) fn hint(meant: Option<&str>) -> Self {
         Self {
             hint: meant.map(|meant| format!("did you mean '{meant}'?")),
@@ -47,32 +47,32 @@ pub(super) async fn look(
     (reason, message): (&str, &str),
     runnable: &Runnable,
     cluster: &Cluster,
-) -> Seen {
+) -> LookResult {
     let account = runnable.spec.service_account();
     match Category::parse(reason) {
         Some(Category::RunTemplateNotFound) => {
             let wanted = &runnable.spec.run_template_ref.name;
             let all = cluster.templates().await.unwrap_or_default();
             let names: Vec<String> = all.iter().map(ResourceExt::name_any).collect();
-            Seen::hint(nearest(wanted, &names))
+            LookResult::hint(nearest(wanted, &names))
         }
         Some(Category::ServiceAccountError) => {
             let names = names::<ServiceAccount>(cluster).await;
-            Seen::hint(nearest(account, &names.unwrap_or_default()))
+            LookResult::hint(nearest(account, &names.unwrap_or_default()))
         }
         Some(Category::ProfileNotFound) => {
             let missed = profile::unmatched(runnable, cluster).await;
             let missed = missed.iter().take(MOST);
-            Seen {
+            LookResult {
                 said: missed.map(|it| format!("not the profile {it}")).collect(),
-                ..Seen::default()
+                ..LookResult::default()
             }
         }
         Some(Category::DependencyNotReady) => sources(runnable, message, cluster).await,
         Some(_) if bindings::is_refused(message, &cluster.namespace, account) => {
             bindings::look(runnable, cluster).await
         }
-        _ => Seen::default(),
+        _ => LookResult::default(),
     }
 }
 
@@ -115,7 +115,7 @@ fn wanted(runnable: &Runnable, message: &str, namespace: &str) -> Vec<SourceObje
 }
 
 /// Looks for the first missing source object that has a similar name.
-async fn sources(runnable: &Runnable, message: &str, cluster: &Cluster) -> Seen {
+async fn sources(runnable: &Runnable, message: &str, cluster: &Cluster) -> LookResult {
     for object in wanted(runnable, message, &cluster.namespace) {
         let names = match object.kind {
             SourceKind::Runnable => {
@@ -128,22 +128,22 @@ async fn sources(runnable: &Runnable, message: &str, cluster: &Cluster) -> Seen 
         };
         let own = object.is_runnable().then(|| runnable.name_any());
         let seen = names.map(|names| of_source(&object, &names, own.as_deref()));
-        if let Some(seen) = seen.filter(|seen| *seen != Seen::default()) {
+        if let Some(seen) = seen.filter(|seen| *seen != LookResult::default()) {
             return seen;
         }
     }
-    Seen::default()
+    LookResult::default()
 }
 
 /// Looks for an object among these names. A Runnable does not read itself (`own`).
-fn of_source(object: &SourceObject, names: &[String], own: Option<&str>) -> Seen {
+fn of_source(object: &SourceObject, names: &[String], own: Option<&str>) -> LookResult {
     if names.contains(&object.name) {
-        return Seen::default();
+        return LookResult::default();
     }
     let mut all = names.iter().map(String::as_str);
     if let Some(found) = find_generated(&object.name, &mut all) {
         let (_, kind) = object.type_meta();
-        return Seen {
+        return LookResult {
             said: vec![format!(
                 "{kind} {found} is there: a generator of Kustomize adds a hash to the name, but nothing adds it to the name in the input"
             )],
@@ -153,14 +153,14 @@ fn of_source(object: &SourceObject, names: &[String], own: Option<&str>) -> Seen
     }
     let others = names.iter().map(String::as_str);
     let others = others.filter(|name| Some(*name) != own);
-    Seen::hint(suggestion::nearest(&object.name, others))
+    LookResult::hint(suggestion::nearest(&object.name, others))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn seen(kind: SourceKind, name: &str, there: &[&str]) -> Seen {
+    fn seen(kind: SourceKind, name: &str, there: &[&str]) -> LookResult {
         let there: Vec<String> = there.iter().map(|it| (*it).to_owned()).collect();
         of_source(
             &SourceObject::in_own_namespace(kind, name),
@@ -172,11 +172,11 @@ mod tests {
     #[test]
     fn a_runnable_that_is_nearly_called_so_is_meant() {
         let found = seen(SourceKind::Runnable, "biuld", &["deploy", "build"]);
-        assert_eq!(found, Seen::hint(Some("build")));
+        assert_eq!(found, LookResult::hint(Some("build")));
         let there = seen(SourceKind::Runnable, "build", &["build", "biuld"]);
-        assert_eq!(there, Seen::default());
+        assert_eq!(there, LookResult::default());
         let own = seen(SourceKind::Runnable, "biuld-it", &["build-it"]);
-        assert_eq!(own, Seen::default());
+        assert_eq!(own, LookResult::default());
     }
 
     #[test]

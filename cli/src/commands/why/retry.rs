@@ -15,7 +15,7 @@ use crate::live::runs;
 /// State of the retries of a failed run.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state")]
-pub(super) enum Retry {
+pub(super) enum RetryState {
     /// This attempt begins at this time.
     Scheduled {
         attempt: i64,
@@ -43,7 +43,7 @@ pub(super) enum Retry {
     Said { message: String },
 }
 
-impl Retry {
+impl RetryState {
     /// Returns the retries as the controller decides them.
     pub(super) fn from_objects(runnable: &Runnable, template: &ClusterRunTemplate) -> Option<Self> {
         let own = Asks::of_runnable(&runnable.spec);
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     /// Returns the retries for a Runnable whose run ended like this, and whose template has two more attempts.
-    fn retried(run: &Value, suspend: bool) -> Option<Retry> {
+    fn retried(run: &Value, suspend: bool) -> Option<RetryState> {
         let mut current = json!({
             "sequence": 1, "name": "r", "inputHash": "v1:a", "apiVersion": "batch/v1", "kind": "Job",
             "phase": "Created", "uid": "u",
@@ -189,7 +189,7 @@ mod tests {
             "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunTemplate", "metadata": { "name": "greet" },
             "spec": { "template": {}, "retry": { "limit": 2 } },
         }));
-        Retry::from_objects(&runnable.unwrap(), &template.unwrap())
+        RetryState::from_objects(&runnable.unwrap(), &template.unwrap())
     }
 
     #[test]
@@ -197,23 +197,23 @@ mod tests {
         let failed = json!({ "result": "Failed", "retryAt": "2026-01-01T00:00:10Z" });
         let at: Time = serde_json::from_value(failed["retryAt"].clone()).unwrap();
         let (attempt, attempts) = (2, 3);
-        let scheduled = Retry::Scheduled {
+        let scheduled = RetryState::Scheduled {
             attempt,
             attempts,
             at: at.clone(),
         };
-        let held = Retry::Held {
+        let held = RetryState::Held {
             attempt,
             attempts,
             at,
         };
-        let exhausted = Retry::Exhausted { attempts };
+        let exhausted = RetryState::Exhausted { attempts };
         assert_eq!(retried(&failed, false), Some(scheduled));
         assert_eq!(retried(&failed, true), Some(held));
         let last = json!({ "result": "Failed", "attempt": 3 });
         assert_eq!(retried(&last, false), Some(exhausted));
         let vanished = json!({ "result": "Lost" });
-        let not_named = Retry::NotNamed {
+        let not_named = RetryState::NotNamed {
             ended: "Lost".to_owned(),
             named: "Failed, TimedOut".to_owned(),
         };
@@ -239,10 +239,10 @@ mod tests {
                     "lastTransitionTime": "2026-01-01T00:00:00Z",
                 }] },
             }));
-            (Retry::by_status(&runnable.unwrap()), message)
+            (RetryState::by_status(&runnable.unwrap()), message)
         };
         let (scheduled, message) = said("RetryScheduled");
-        assert_eq!(scheduled, Some(Retry::Said { message }));
+        assert_eq!(scheduled, Some(RetryState::Said { message }));
         assert_eq!(said("RunInProgress").0, None);
     }
 

@@ -13,21 +13,21 @@ use cartouche_protocol::{
 };
 
 use super::{
-    explained_run::{Because, ExplainedRun, Found},
-    explanation::{BlockedBy, Explanation, Next},
+    explained_run::{Because, ExplainedRun, RunDifference},
+    explanation::{BlockedBy, NextRun, WhyReport},
     log::LastLines,
-    retry::Retry,
+    retry::RetryState,
 };
 use crate::{
     commands::get::colour,
     live::{
         age, object_diff, pending, requests,
         run_diff::RunDiff,
-        sources::{SourceChange, Standing},
+        sources::{SourceChange, SourcesState},
     },
 };
 
-pub(super) fn text(explanation: &Explanation) -> String {
+pub(super) fn text(explanation: &WhyReport) -> String {
     let mut out = state(explanation);
     match &explanation.run {
         None => out.push_str("no run yet\n"),
@@ -38,8 +38,8 @@ pub(super) fn text(explanation: &Explanation) -> String {
 }
 
 /// Returns the state of Ready, with what blocks it and what to do.
-fn state(explanation: &Explanation) -> String {
-    let Explanation { name, reason, .. } = explanation;
+fn state(explanation: &WhyReport) -> String {
+    let WhyReport { name, reason, .. } = explanation;
     let mut out = match &explanation.ready {
         None => format!("{name}: no controller has reconciled it yet\n"),
         Some(status) => {
@@ -118,7 +118,7 @@ fn state(explanation: &Explanation) -> String {
 }
 
 /// Returns true if no run is made because no profile can be used.
-fn is_about_profiles(explanation: &Explanation) -> bool {
+fn is_about_profiles(explanation: &WhyReport) -> bool {
     let reasons = [
         Category::ProfileAmbiguous,
         Category::ProfileNotFound,
@@ -129,7 +129,7 @@ fn is_about_profiles(explanation: &Explanation) -> bool {
 }
 
 /// Lists what the sources wait for beyond what the status says, and how they have changed since the current run.
-fn awaited(sources: &Standing) -> String {
+fn awaited(sources: &SourcesState) -> String {
     let mut out = String::new();
     for awaited in sources.waits_for.iter().skip(1) {
         let _ = writeln!(out, "  since {}", in_one_line(&awaited.why));
@@ -149,7 +149,7 @@ fn awaited(sources: &Standing) -> String {
 }
 
 /// Returns what blocks the Runnable, in words for people.
-fn what_blocks<'a>(explanation: &'a Explanation, blocking: &'a BlockedBy) -> &'a str {
+fn what_blocks<'a>(explanation: &'a WhyReport, blocking: &'a BlockedBy) -> &'a str {
     if blocking.condition == RUN_TEMPLATE_READY {
         MessageParts::parse(&blocking.message).what
     } else {
@@ -159,7 +159,7 @@ fn what_blocks<'a>(explanation: &'a Explanation, blocking: &'a BlockedBy) -> &'a
 }
 
 /// Returns a line on the run in progress, in the words of its engine.
-fn in_progress(explanation: &Explanation) -> String {
+fn in_progress(explanation: &WhyReport) -> String {
     let Some(ExplainedRun { run, .. }) = &explanation.run else {
         return String::new();
     };
@@ -252,32 +252,37 @@ fn reasons(because: &Because) -> String {
 }
 
 /// Describes the change since an earlier run.
-fn changed(run: i64, found: &Found, not_seen: Option<&str>, sources: &[SourceChange]) -> String {
+fn changed(
+    run: i64,
+    found: &RunDifference,
+    not_seen: Option<&str>,
+    sources: &[SourceChange],
+) -> String {
     let diff = match found {
-        Found::Known(diff) => diff,
-        Found::Unknown { .. } => &RunDiff::default(),
+        RunDifference::Known(diff) => diff,
+        RunDifference::Unknown { .. } => &RunDiff::default(),
     };
     let mut out = match found {
-        Found::Unknown { .. } => {
+        RunDifference::Unknown { .. } => {
             let why = not_seen.map_or_else(|| "its object is gone".to_owned(), in_one_line);
             format!(
                 "the rendered object differs from run {run} ({why}, so the fields are unknown)\n"
             )
         }
-        Found::Known(_) if !diff.changes.is_empty() => {
+        RunDifference::Known(_) if !diff.changes.is_empty() => {
             format!("the rendered object differs from run {run}:\n")
         }
-        Found::Known(_) if !sources.is_empty() => {
+        RunDifference::Known(_) if !sources.is_empty() => {
             format!("something that no field shows has changed since run {run}:\n")
         }
-        Found::Known(_) => format!(
+        RunDifference::Known(_) => format!(
             "the rendered object differs from run {run} in something that no field shows, such as the value of a Secret, the uid of an object or a tag in place of its value\n"
         ),
     };
     for line in object_diff::format_changes(&diff.changes).lines() {
         let _ = writeln!(out, "    {line}");
     }
-    let are_the_cause = diff.changes.is_empty() && matches!(found, Found::Known(_));
+    let are_the_cause = diff.changes.is_empty() && matches!(found, RunDifference::Known(_));
     if !(sources.is_empty() || are_the_cause) {
         out.push_str("  these sources of its inputs had changed:\n");
     }
@@ -303,64 +308,64 @@ fn requested(request: &RerunRequest) -> String {
     }
 }
 
-fn is_tried_again(explanation: &Explanation) -> bool {
+fn is_tried_again(explanation: &WhyReport) -> bool {
     let retry = explanation.retry.as_ref();
     retry.is_some_and(|retry| {
         matches!(
             retry,
-            Retry::Scheduled { .. } | Retry::Held { .. } | Retry::Said { .. }
+            RetryState::Scheduled { .. } | RetryState::Held { .. } | RetryState::Said { .. }
         )
     })
 }
 
-fn is_running(explanation: &Explanation, sequence: i64) -> bool {
+fn is_running(explanation: &WhyReport, sequence: i64) -> bool {
     let run = explanation.run.as_ref().map(|explained| &explained.run);
     run.is_some_and(|run| run.sequence == sequence && run.state == RunState::Running)
 }
 
 /// Returns true if the blocking condition has said already why the next run is unknown.
-fn is_said_above(explanation: &Explanation, message: &str) -> bool {
+fn is_said_above(explanation: &WhyReport, message: &str) -> bool {
     let blocking = explanation.blocked_by.as_ref();
     blocking.is_some_and(|blocking| MessageParts::parse(&blocking.message).what == message)
 }
 
 /// Returns a line on the next run.
-fn next(explanation: &Explanation) -> String {
+fn next(explanation: &WhyReport) -> String {
     match &explanation.next {
-        Next::New { sequence } => format!(
+        NextRun::New { sequence } => format!(
             "run {sequence} comes next\n  `{}` shows what differs\n",
             explanation
                 .place
                 .command(&format!("diff {}", explanation.name))
         ),
-        Next::Pending { sequence } => {
+        NextRun::Pending { sequence } => {
             format!("run {sequence} comes next, and is about to be created\n")
         }
-        Next::Nothing { sequence } if is_tried_again(explanation) => format!(
+        NextRun::Nothing { sequence } if is_tried_again(explanation) => format!(
             "nothing else to run: run {sequence} matches the rendered object, and will be retried\n"
         ),
-        Next::Nothing { sequence } if is_running(explanation, *sequence) => {
+        NextRun::Nothing { sequence } if is_running(explanation, *sequence) => {
             format!(
                 "nothing else to run: run {sequence} matches the rendered object, and is running\n"
             )
         }
-        Next::Nothing { sequence } => {
+        NextRun::Nothing { sequence } => {
             format!("nothing to run: run {sequence} matches the rendered object\n")
         }
-        Next::OtherHash { sequence } => {
+        NextRun::OtherHash { sequence } => {
             format!("the controller will find out if run {sequence} matches the rendered object\n")
         }
-        Next::Deleting { finalizers } => format!(
+        NextRun::Deleting { finalizers } => format!(
             "no more runs are made: the Runnable is being deleted, and waits for {}\n",
             match finalizers.as_slice() {
                 [] => "what it owns".to_owned(),
                 all => in_one_line(&format!("its finalizers: {}", all.join(", "))),
             }
         ),
-        Next::Unknown { message } if is_said_above(explanation, message) => {
+        NextRun::Unknown { message } if is_said_above(explanation, message) => {
             "the next run is unknown until you fix that\n".to_owned()
         }
-        Next::Unknown { message } => {
+        NextRun::Unknown { message } => {
             format!("the next run is unknown: {}\n", in_one_line(message))
         }
     }

@@ -17,7 +17,7 @@ use crate::{cluster::Cluster, live::runs};
 
 /// Returns the Runnable that writes a `ConfigMap` or Secret of the inputs and is not ready, or the circle that they
 /// form. Looks in the namespace only.
-pub(super) async fn writers(runnable: &Runnable, cluster: &Cluster) -> Option<Writers> {
+pub(super) async fn writers(runnable: &Runnable, cluster: &Cluster) -> Option<WritersNote> {
     // A Runnable without such inputs needs no list.
     runnable.spec.inputs_from.iter().flatten().next()?;
     let all = cluster.runnables(false).await.ok()?;
@@ -26,12 +26,12 @@ pub(super) async fn writers(runnable: &Runnable, cluster: &Cluster) -> Option<Wr
 
 /// Sentence about the writers, and the cure.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Writers {
+pub(super) struct WritersNote {
     pub(super) said: String,
     pub(super) to_do: String,
 }
 
-fn found(runnable: &Runnable, all: &[Runnable]) -> Option<Writers> {
+fn found(runnable: &Runnable, all: &[Runnable]) -> Option<WritersNote> {
     let edges = |key: &SourceKey| match all.iter().find(|it| key_of(it) == *key) {
         Some(reader) => reads(reader),
         None => all
@@ -42,7 +42,7 @@ fn found(runnable: &Runnable, all: &[Runnable]) -> Option<Writers> {
     };
     if let Some(way) = graph::way_round(&key_of(runnable), edges) {
         let circle = Diagnosis::DependencyCycle(way);
-        return Some(Writers {
+        return Some(WritersNote {
             said: circle.to_string(),
             to_do: circle.cure(),
         });
@@ -54,7 +54,7 @@ fn found(runnable: &Runnable, all: &[Runnable]) -> Option<Writers> {
     })?;
     let reason = runs::condition(writer, READY).map_or("no status yet", |it| it.reason.as_str());
     let name = writer.name_any();
-    Some(Writers {
+    Some(WritersNote {
         said: format!(
             "{} is written by Runnable {name} (writeOutputsTo), which is not ready ({reason})",
             format_name(&object)

@@ -34,7 +34,7 @@ pub(super) struct Making<'a> {
 }
 
 /// Profile that the run is made with.
-pub(super) enum Made {
+pub(super) enum ChosenProfile {
     Without,
     /// A profile, the pin, and the reason why a refresh was not followed.
     With(Arc<KnownProfile>, PinnedProfile, Option<NotRefreshed>),
@@ -80,28 +80,34 @@ impl<'a> Making<'a> {
         facts: &RunnableFacts,
         profiles: Option<&Profiles>,
         is_required: bool,
-    ) -> anyhow::Result<Made> {
+    ) -> anyhow::Result<ChosenProfile> {
         let Some(profiles) = profiles else {
-            return Ok(Made::Unknown(not_listed()));
+            return Ok(ChosenProfile::Unknown(not_listed()));
         };
         let (pinned, not_refreshed) = if self.is_present {
             (self.ledger.profile.as_deref().cloned(), None)
         } else {
             match choose_profile(facts, profiles, is_required, self.ledger) {
                 Ok(chosen) => (chosen.pinned, chosen.not_refreshed),
-                Err(Unknown::Namespace) => return Ok(Made::Unknown(NO_NAMESPACE.to_owned())),
+                Err(Unknown::Namespace) => {
+                    return Ok(ChosenProfile::Unknown(NO_NAMESPACE.to_owned()));
+                }
                 Err(Unknown::Held(held)) => return Err(to_error(&Diagnosis::Profile(held))),
             }
         };
         let Some(pinned) = pinned else {
-            return Ok(Made::Without);
+            return Ok(ChosenProfile::Without);
         };
         match profiles.get(&pinned.name) {
-            None if self.is_made => Ok(Made::Unknown(format!(
+            None if self.is_made => Ok(ChosenProfile::Unknown(format!(
                 "its profile '{}' no longer exists: it is shown without one",
                 pinned.name
             ))),
-            Some(known) => Ok(Made::With(Arc::clone(known), pinned, not_refreshed)),
+            Some(known) => Ok(ChosenProfile::With(
+                Arc::clone(known),
+                pinned,
+                not_refreshed,
+            )),
             None => Err(to_error(&Diagnosis::Profile(Held::Gone {
                 name: pinned.name,
                 not_refreshed: None,
@@ -110,7 +116,7 @@ impl<'a> Making<'a> {
     }
 }
 
-impl Made {
+impl ChosenProfile {
     /// Renders the run. A run that exists is rendered without its profile if that no longer fits.
     pub(super) fn made_or_without(
         self,

@@ -13,7 +13,7 @@ use super::{
     Prospect,
     edited::{Edited, apply_manifest, parse_document},
     sources,
-    state::State,
+    state::ProspectState,
 };
 use crate::{cluster::Cluster, live::profiles};
 
@@ -41,7 +41,7 @@ pub(crate) async fn render_refresh(
     let mut found = Vec::new();
     for runnable in [live.clone(), asking] {
         let state = Box::pin(state(cluster, (live.clone(), runnable), None, &[])).await?;
-        let state = State {
+        let state = ProspectState {
             of_next: true,
             ..state
         };
@@ -79,12 +79,12 @@ async fn state(
     (live, runnable): (Runnable, Runnable),
     edited: Option<ClusterRunTemplate>,
     files: &[Document],
-) -> anyhow::Result<State> {
+) -> anyhow::Result<ProspectState> {
     let selected = match &runnable.spec.selector {
         Some(selector) => Some(serde_json::to_value(cluster.select(selector).await?)?),
         None => None,
     };
-    Ok(State {
+    Ok(ProspectState {
         live: Some(live),
         template: template(cluster, &runnable, edited).await?,
         sources: Box::pin(sources::read(cluster, &runnable, files)).await?,
@@ -111,7 +111,7 @@ pub(crate) async fn of_files(
         Some(live) => apply_manifest(live, new),
         None => new,
     };
-    let state = State {
+    let state = ProspectState {
         template: template(cluster, &runnable, template_of(files, &runnable)?).await?,
         selected: selected(cluster, files, &document, &runnable).await?,
         sources: Box::pin(sources::read(cluster, &runnable, &files.others)).await?,

@@ -29,7 +29,7 @@ use crate::{
 
 /// Inputs, as far as they are known.
 #[derive(Default)]
-pub(super) struct Sources {
+pub(super) struct InputSources {
     /// Values by the name of the input.
     pub(super) values: BTreeMap<String, Sourced>,
     /// Revisions that the values were read at, as in a status: of traced objects with known revisions.
@@ -41,7 +41,7 @@ pub(super) struct Sources {
     unborn: BTreeSet<String>,
 }
 
-impl Sources {
+impl InputSources {
     /// Returns the Secrets that the hash of the rendered template depends on and that the user may not read.
     pub(super) fn unread_by(&self, template: &Template) -> BTreeSet<String> {
         let unread = self.unread.iter();
@@ -57,7 +57,7 @@ impl Sources {
 }
 
 /// Result of reading one object.
-enum Read {
+enum ReadResult {
     Known(SourceRead),
     /// A Secret in the files that is not on the cluster.
     Unborn(SourceRead),
@@ -71,13 +71,13 @@ pub(super) async fn read(
     cluster: &Cluster,
     runnable: &Runnable,
     files: &[Document],
-) -> anyhow::Result<Sources> {
+) -> anyhow::Result<InputSources> {
     let sources = runnable.spec.inputs_from.as_deref().unwrap_or_default();
     if sources.is_empty() {
-        return Ok(Sources::default());
+        return Ok(InputSources::default());
     }
     sourced_inputs::check(runnable.spec.inputs.as_ref(), sources).map_err(without)?;
-    let (mut reads, mut found) = (BTreeMap::new(), Sources::default());
+    let (mut reads, mut found) = (BTreeMap::new(), InputSources::default());
     let own = cluster.namespace.as_str();
     let object_of = |source: &InputSource| SourceObject::read_in(own, source);
     let wanted: BTreeSet<SourceObject> = sources.iter().filter_map(object_of).collect();
@@ -86,12 +86,12 @@ pub(super) async fn read(
         let of_it = |source: &&InputSource| object_of(source).as_ref() == Some(&wanted);
         let inputs = sources.iter().filter(of_it).map(|it| it.name.clone());
         let read = match read_one(cluster, files, &wanted, &keys).await? {
-            Read::Known(read) => read,
-            Read::Unborn(read) => {
+            ReadResult::Known(read) => read,
+            ReadResult::Unborn(read) => {
                 found.unborn.extend(inputs);
                 read
             }
-            Read::Forbidden => {
+            ReadResult::Forbidden => {
                 let unread = inputs.map(|input| (input, wanted.name.clone()));
                 found.unread.extend(unread);
                 unknown(&keys)
@@ -123,7 +123,7 @@ async fn read_one(
     files: &[Document],
     wanted: &SourceObject,
     keys: &BTreeSet<&str>,
-) -> anyhow::Result<Read> {
+) -> anyhow::Result<ReadResult> {
     if wanted.kind == SourceKind::Runnable {
         // The status in a file is not what will be applied.
         return live_runnable(cluster, wanted, keys).await;
@@ -131,7 +131,9 @@ async fn read_one(
     match (wanted.kind, in_files(cluster, files, wanted)?) {
         (SourceKind::ConfigMap, Some(file)) => {
             let read = object::read(file, wanted.kind, keys);
-            Ok(Read::Known(read.map_err(|it| unusable(file, wanted, it))?))
+            Ok(ReadResult::Known(
+                read.map_err(|it| unusable(file, wanted, it))?,
+            ))
         }
         (SourceKind::ConfigMap, None) => config_map(cluster, &wanted.name).await,
         (SourceKind::Any, _) => any_object(cluster, wanted, keys).await,
@@ -177,7 +179,7 @@ fn unusable(file: &Document, wanted: &SourceObject, unusable: Unusable) -> anyho
     )
 }
 
-async fn config_map(cluster: &Cluster, name: &str) -> anyhow::Result<Read> {
+async fn config_map(cluster: &Cluster, name: &str) -> anyhow::Result<ReadResult> {
     let api: Api<ConfigMap> = cluster.api();
     let found = within(&format!("reading ConfigMap {name}"), api.get_opt(name)).await?;
     let read = found.map_or(SourceRead::Absent, |map| {
@@ -185,18 +187,18 @@ async fn config_map(cluster: &Cluster, name: &str) -> anyhow::Result<Read> {
         let binary: Map<String, Value> = binary.map(|(key, _)| (key, Value::Null)).collect();
         SourceRead::ConfigMap(Arc::new(json!({ "data": map.data, "binaryData": binary })))
     });
-    Ok(Read::Known(read))
+    Ok(ReadResult::Known(read))
 }
 
 async fn live_runnable(
     cluster: &Cluster,
     wanted: &SourceObject,
     keys: &BTreeSet<&str>,
-) -> anyhow::Result<Read> {
+) -> anyhow::Result<ReadResult> {
     let cluster = cluster.in_namespace(wanted.namespace_in(&cluster.namespace));
     let found = cluster.runnable_if_any(&wanted.name).await?;
     let read = found.map_or(SourceRead::Absent, |it| SourceRead::runnable(&it, keys));
-    Ok(Read::Known(read))
+    Ok(ReadResult::Known(read))
 }
 
 /// Reads the object from the cluster only: inputs mostly come from its status, which a file does not give.
@@ -204,11 +206,11 @@ async fn any_object(
     cluster: &Cluster,
     wanted: &SourceObject,
     keys: &BTreeSet<&str>,
-) -> anyhow::Result<Read> {
+) -> anyhow::Result<ReadResult> {
     let cluster = cluster.in_namespace(wanted.namespace_in(&cluster.namespace));
     let (api_version, kind) = wanted.type_meta();
     let Some(served) = cluster.find_kind(api_version, kind).await? else {
-        return Ok(Read::Known(SourceRead::Absent));
+        return Ok(ReadResult::Known(SourceRead::Absent));
     };
     let (api, what) = (cluster.objects(&served), format!("reading {wanted}"));
     let found = match wanted.selector() {
@@ -218,7 +220,7 @@ async fn any_object(
             within(&what, api.list(&parameters)).await?.items
         }
     };
-    Ok(Read::Known(match found.as_slice() {
+    Ok(ReadResult::Known(match found.as_slice() {
         [] => SourceRead::Absent,
         [one] => SourceRead::object(&serde_json::to_value(one)?, keys),
         several => SourceRead::Several(several.iter().map(kube::ResourceExt::name_any).collect()),
@@ -230,7 +232,7 @@ async fn secret(
     wanted: &SourceObject,
     keys: &BTreeSet<&str>,
     file: Option<&Document>,
-) -> anyhow::Result<Read> {
+) -> anyhow::Result<ReadResult> {
     let (api, name): (Api<Secret>, _) = (cluster.api(), wanted.name.as_str());
     let got = async {
         match api.get_opt(name).await {
@@ -239,21 +241,21 @@ async fn secret(
         }
     };
     let Some(live) = within(&format!("reading Secret {name}"), got).await? else {
-        return Ok(Read::Forbidden);
+        return Ok(ReadResult::Forbidden);
     };
     let of_file = |file: &Document, uid: Option<&str>| {
         object::secret(file, uid, keys).map_err(|it| unusable(file, wanted, it))
     };
     match (live, file) {
-        (None, None) => Ok(Read::Known(SourceRead::Absent)),
-        (None, Some(file)) => Ok(Read::Unborn(of_file(file, None)?)),
-        (Some(live), Some(file)) => Ok(Read::Known(of_file(file, live.uid().as_deref())?)),
+        (None, None) => Ok(ReadResult::Known(SourceRead::Absent)),
+        (None, Some(file)) => Ok(ReadResult::Unborn(of_file(file, None)?)),
+        (Some(live), Some(file)) => Ok(ReadResult::Known(of_file(file, live.uid().as_deref())?)),
         (Some(live), None) => {
             let metadata = serde_json::to_value(&live.metadata)?;
             let data = live.data.unwrap_or_default();
             let values = data.iter().filter(|(key, _)| keys.contains(key.as_str()));
             let values = values.map(|(key, value)| (key.as_str(), value.0.as_slice()));
-            Ok(Read::Known(SourceRead::secret(&metadata, values)))
+            Ok(ReadResult::Known(SourceRead::secret(&metadata, values)))
         }
     }
 }

@@ -19,24 +19,24 @@ use super::{
     Prospect,
     making::{Making, unrendered},
     marked,
-    sources::Sources,
+    sources::InputSources,
 };
 use crate::cluster::as_json;
 
 /// All that a run is made of.
-pub(super) struct State {
+pub(super) struct ProspectState {
     pub(super) live: Option<Runnable>,
     pub(super) runnable: Runnable,
     pub(super) template: ClusterRunTemplate,
     pub(super) selected: Option<Value>,
-    pub(super) sources: Sources,
+    pub(super) sources: InputSources,
     /// Profiles; `None` if the user may not list them.
     pub(super) profiles: Option<Profiles>,
     /// True for the next run, whether or not a change is pending.
     pub(super) of_next: bool,
 }
 
-impl State {
+impl ProspectState {
     pub(super) fn prospect(self, namespace: &str) -> anyhow::Result<Prospect> {
         let has_secrets = self.has_secrets();
         let rendered = self.rendered(namespace);

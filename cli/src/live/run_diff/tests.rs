@@ -63,10 +63,10 @@ fn run(
 }
 
 fn between(old: &DraftRun, new: &DraftRun) -> RunDiff {
-    let making = Making::new(&new.rendering, new.filled.as_ref(), new.rendered.document());
+    let making = MakingFacts::new(&new.rendering, new.filled.as_ref(), new.rendered.document());
     differences(
-        &Side::from_object(&old.object),
-        &Side::from_object(&new.object),
+        &RunSide::from_object(&old.object),
+        &RunSide::from_object(&new.object),
         Some(&making),
     )
 }
@@ -102,8 +102,8 @@ fn the_name_of_a_run_is_told_apart_without_a_template_as_well() {
     let template = template();
     let [old, new] = [1, 2].map(|sequence| run(&template, 1, sequence, &profile));
     let found = differences(
-        &Side::from_object(&old.object),
-        &Side::from_object(&new.object),
+        &RunSide::from_object(&old.object),
+        &RunSide::from_object(&new.object),
         None,
     );
     let numbers = [
@@ -171,7 +171,7 @@ fn what_the_api_server_filled_in_does_not_differ_from_a_run_that_it_has_not_seen
         "spec": { "completionMode": "NonIndexed", "image": "a:1" },
     });
     let new = json!({ "spec": { "image": "a:2" } });
-    let (old, new) = (Side::from_object(&old), Side::from_object(&new));
+    let (old, new) = (RunSide::from_object(&old), RunSide::from_object(&new));
     let unseen = rendered_differences(&old, &new, None);
     assert_eq!(places(&unseen.changes), ["spec.image"]);
     assert_eq!(differences(&old, &new, None).changes.len(), 2);

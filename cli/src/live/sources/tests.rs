@@ -41,15 +41,15 @@ fn known(all: &[&Runnable]) -> KnownRunnables {
     all.iter().map(of).collect()
 }
 
-fn standing(of: &Runnable, others: &[&Runnable]) -> Standing {
+fn standing(of: &Runnable, others: &[&Runnable]) -> SourcesState {
     standing_beside(of, others, &[])
 }
 
 /// Returns the same, if its other sources have these revisions.
-fn standing_beside(of: &Runnable, others: &[&Runnable], now: &[(&str, &str)]) -> Standing {
+fn standing_beside(of: &Runnable, others: &[&Runnable], now: &[(&str, &str)]) -> SourcesState {
     let now = now.iter();
     let now = now.map(|(key, revision)| ((*key).to_owned(), (*revision).to_owned()));
-    Standing::seen(
+    SourcesState::seen(
         of,
         Arc::new(Seen::from_runnable(of)),
         known(others),
@@ -83,7 +83,7 @@ fn who_is_waited_for_is_told_with_whom_that_one_waits_for_in_turn() {
     assert_eq!(standing(&app, &[&root, &asked]).waits_for.len(), 1);
     // Without a pending run there is nothing to wait for.
     let idle = runnable("app", &["middle"], &json!({ "observedGeneration": 1 }));
-    assert_eq!(standing(&idle, &[&root, &middle]), Standing::default());
+    assert_eq!(standing(&idle, &[&root, &middle]), SourcesState::default());
 }
 
 #[test]

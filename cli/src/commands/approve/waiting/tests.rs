@@ -37,11 +37,19 @@ fn merge(into: &mut Value, patch: &Value) {
     }
 }
 
-fn found(patch: &Value, due: Due, hash: &str) -> anyhow::Result<Waiting> {
-    of(patch, ApprovalPolicy::Manual, &Rendered::Known(due, hash))
+fn found(patch: &Value, due: Due, hash: &str) -> anyhow::Result<ApprovalState> {
+    of(
+        patch,
+        ApprovalPolicy::Manual,
+        &KnownRendering::Known(due, hash),
+    )
 }
 
-fn of(patch: &Value, policy: ApprovalPolicy, rendered: &Rendered<'_>) -> anyhow::Result<Waiting> {
+fn of(
+    patch: &Value,
+    policy: ApprovalPolicy,
+    rendered: &KnownRendering<'_>,
+) -> anyhow::Result<ApprovalState> {
     let place = Place::new("shop", "demo");
     of_rendered(&runnable(patch), policy, rendered, &place)
 }
@@ -49,7 +57,7 @@ fn of(patch: &Value, policy: ApprovalPolicy, rendered: &Rendered<'_>) -> anyhow:
 /// Returns the message where nothing is to be approved.
 fn nothing(patch: &Value, due: Due) -> String {
     match found(patch, due, "v1:a").unwrap() {
-        Waiting::Nothing(why) => why,
+        ApprovalState::Nothing(why) => why,
         other => panic!("{other:?}"),
     }
 }
@@ -61,12 +69,12 @@ fn approval() -> Approval {
 #[test]
 fn a_run_that_the_controller_asks_about_waits_for_a_person() {
     let waits = found(&json!({}), Due::New(4), "v1:a").unwrap();
-    assert_eq!(waits, Waiting::ForPerson(approval()));
+    assert_eq!(waits, ApprovalState::ForPerson(approval()));
 }
 
 #[test]
 fn what_has_its_number_or_is_tried_again_waits_as_the_controller_asks() {
-    let waits = || Waiting::ForPerson(approval());
+    let waits = || ApprovalState::ForPerson(approval());
     assert_eq!(found(&json!({}), Due::Pending(4), "v1:a").unwrap(), waits());
     assert_eq!(found(&json!({}), Due::Nothing(3), "v1:a").unwrap(), waits());
     assert!(found(&json!({}), Due::Pending(4), "v1:b").is_err());
@@ -82,14 +90,14 @@ fn what_was_refused_is_not_approved_whatever_is_written_beside_that() {
         } } })
     };
     let found = |approval: &str| found(&refused(approval), Due::New(4), "v1:a").unwrap();
-    assert_eq!(found("4:v1:a"), Waiting::ForPerson(approval()));
-    assert_eq!(found("3:v1:a"), Waiting::Approved(approval()));
+    assert_eq!(found("4:v1:a"), ApprovalState::ForPerson(approval()));
+    assert_eq!(found("3:v1:a"), ApprovalState::Approved(approval()));
 }
 
 #[test]
 fn what_is_written_on_it_already_is_approved_whatever_it_waits_for_by_now() {
     let given = json!({ "metadata": { "annotations": { "carto.run/approved": "4:v1:a" } } });
-    let approved = || Waiting::Approved(approval());
+    let approved = || ApprovalState::Approved(approval());
     assert_eq!(found(&given, Due::New(4), "v1:a").unwrap(), approved());
     let mut at_work = given;
     at_work["status"] = json!({ "pending": null });
@@ -110,9 +118,9 @@ fn where_nothing_waits_for_a_person_it_says_why() {
     );
     let gone = json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } });
     assert!(nothing(&gone, Due::New(4)).contains("is being deleted"));
-    let due = Rendered::Known(Due::New(4), "v1:a");
+    let due = KnownRendering::Known(Due::New(4), "v1:a");
     let automatic = of(&none, ApprovalPolicy::Automatic, &due);
-    let Waiting::Nothing(automatic) = automatic.unwrap() else {
+    let ApprovalState::Nothing(automatic) = automatic.unwrap() else {
         panic!("the run waits for approval");
     };
     assert!(automatic.contains("spec.approval: Manual"), "{automatic}");
@@ -147,15 +155,15 @@ fn what_is_not_what_the_controller_asks_about_is_an_error_with_what_to_do() {
 #[test]
 fn where_the_hash_is_not_known_the_status_is_believed_only_if_somebody_says_so() {
     let of = |patch: Value, rendered| of(&patch, ApprovalPolicy::Manual, &rendered);
-    let untold = of(json!({}), Rendered::Untold("unread".to_owned()));
+    let untold = of(json!({}), KnownRendering::Untold("unread".to_owned()));
     let error = untold.unwrap_err().to_string();
     let hint = "approve the run in the status with `cartouche approve hello --unverified -n shop`";
     assert!(error.contains(hint), "{error}");
-    let waits = of(json!({}), Rendered::Unverified).unwrap();
-    assert_eq!(waits, Waiting::ForPerson(approval()));
+    let waits = of(json!({}), KnownRendering::Unverified).unwrap();
+    assert_eq!(waits, ApprovalState::ForPerson(approval()));
     let given = json!({ "metadata": { "annotations": { "carto.run/approved": "4:v1:a" } } });
-    let approved = of(given, Rendered::Unverified).unwrap();
-    assert_eq!(approved, Waiting::Approved(approval()));
+    let approved = of(given, KnownRendering::Unverified).unwrap();
+    assert_eq!(approved, ApprovalState::Approved(approval()));
     for (patch, told) in [
         (
             json!({ "status": { "pending": null } }),
@@ -163,19 +171,21 @@ fn where_the_hash_is_not_known_the_status_is_believed_only_if_somebody_says_so()
         ),
         (json!({ "spec": { "suspend": true } }), "is suspended"),
     ] {
-        let Waiting::Nothing(why) = of(patch, Rendered::Unverified).unwrap() else {
+        let ApprovalState::Nothing(why) = of(patch, KnownRendering::Unverified).unwrap() else {
             panic!("the run waits for approval");
         };
         assert!(why.contains(told), "{why}");
     }
     let newer = json!({ "status": { "pending": { "approval": "v2/4/a" } } });
-    let error = of(newer.clone(), Rendered::Unverified).unwrap_err();
+    let error = of(newer.clone(), KnownRendering::Unverified).unwrap_err();
     assert!(error.to_string().contains("does not know, v2/4/a"));
     let error = waits_now(&runnable(&newer)).unwrap_err().to_string();
     assert!(error.contains("hint: use a newer release"), "{error}");
     // The status may ask about an older document.
     let earlier = json!({ "status": { "observedGeneration": 1 } });
-    let error = of(earlier, Rendered::Unverified).unwrap_err().to_string();
+    let error = of(earlier, KnownRendering::Unverified)
+        .unwrap_err()
+        .to_string();
     assert!(
         error.contains("has not observed the last change"),
         "{error}"

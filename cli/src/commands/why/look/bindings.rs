@@ -5,7 +5,7 @@ use cartouche_language::suggestion;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::{Api, ResourceExt, api::ListParams};
 
-use super::{Seen, names};
+use super::{LookResult, names};
 use crate::cluster::{Cluster, within};
 
 /// Most bindings that are named.
@@ -18,7 +18,7 @@ pub(super) fn is_refused(message: &str, namespace: &str, account: &str) -> bool 
 }
 
 /// Looks for such bindings of its account in the namespace, if the user may list them.
-pub(super) async fn look(runnable: &Runnable, cluster: &Cluster) -> Seen {
+pub(super) async fn look(runnable: &Runnable, cluster: &Cluster) -> LookResult {
     let account = runnable.spec.service_account();
     let api: Api<RoleBinding> = cluster.api();
     let all = ListParams::default();
@@ -26,9 +26,9 @@ pub(super) async fn look(runnable: &Runnable, cluster: &Cluster) -> Seen {
     let bindings = listed.map(|listed| listed.items).unwrap_or_default();
     let roles = names::<Role>(cluster).await;
     let said = wrong(account, &cluster.namespace, &bindings, roles.as_deref());
-    Seen {
+    LookResult {
         said,
-        ..Seen::default()
+        ..LookResult::default()
     }
 }
 

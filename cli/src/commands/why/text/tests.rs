@@ -45,7 +45,7 @@ fn no_message_reaches_the_terminal_as_a_command_or_as_a_line_of_its_own() {
     ready["message"] = json!("a\nhello: Ready is True\u{1b}[2J");
     let mut blocked = explanation(&json!([engine, ready]), true);
     blocked.warnings = Some("b\u{9b}2J".to_owned());
-    blocked.next = Next::Unknown {
+    blocked.next = NextRun::Unknown {
         message: "c\rd".to_owned(),
     };
     let plain = text(&blocked)
@@ -72,7 +72,7 @@ fn what_failed_says_when_it_is_tried_again_and_when_it_is_not_any_more() {
     let (attempt, attempts) = (2, 4);
     let told = [
         (
-            Retry::Scheduled {
+            RetryState::Scheduled {
                 attempt,
                 attempts,
                 at: at.clone(),
@@ -80,7 +80,7 @@ fn what_failed_says_when_it_is_tried_again_and_when_it_is_not_any_more() {
             "attempt 2 of 4 begins at 2026-01-01T00:00:10Z; a change or a re-run starts immediately",
         ),
         (
-            Retry::Held {
+            RetryState::Held {
                 attempt,
                 attempts,
                 at,
@@ -88,7 +88,7 @@ fn what_failed_says_when_it_is_tried_again_and_when_it_is_not_any_more() {
             "attempt 2 of 4, planned for 2026-01-01T00:00:10Z, waits until you resume",
         ),
         (
-            Retry::Exhausted { attempts },
+            RetryState::Exhausted { attempts },
             "it was the last attempt, 4 of 4",
         ),
     ];
@@ -115,7 +115,7 @@ fn what_blocks_is_not_said_again_of_what_would_run() {
     let ready = condition("Ready", "False", "TemplateStampFailure");
     let told = |message: &str| {
         let mut blocked = explanation(&json!([template, ready]), true);
-        blocked.next = Next::Unknown {
+        blocked.next = NextRun::Unknown {
             message: message.to_owned(),
         };
         text(&blocked)
@@ -137,7 +137,7 @@ fn what_is_running_is_not_said_to_have_run() {
         run.state = state;
         let mut explained = explanation(&json!([condition("Ready", "True", "Ready")]), true);
         explained.run = Some(ExplainedRun::new(run, Because::First));
-        explained.next = Next::Nothing { sequence };
+        explained.next = NextRun::Nothing { sequence };
         text(&explained)
     };
     assert!(
@@ -175,7 +175,7 @@ fn no_cause_is_empty_and_what_only_a_profile_changed_is_told_apart() {
     };
     let told = |changes: &[&str], by_profile: &[&str], sources: &[SourceChange]| {
         let changed = |paths: &[&str]| paths.iter().map(|path| change(path)).collect();
-        let found = Found::Known(RunDiff {
+        let found = RunDifference::Known(RunDiff {
             changes: changed(changes),
             by_profile: changed(by_profile),
             moved: None,
@@ -201,6 +201,6 @@ fn no_cause_is_empty_and_what_only_a_profile_changed_is_told_apart() {
     );
 }
 
-fn changed_since(found: &Found, sources: &[SourceChange]) -> String {
+fn changed_since(found: &RunDifference, sources: &[SourceChange]) -> String {
     changed(1, found, None, sources)
 }

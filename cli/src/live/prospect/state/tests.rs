@@ -4,7 +4,7 @@ use super::*;
 use crate::live::prospect::OfSecrets;
 
 /// Returns a state whose template makes this kind, whose Runnable selects one, and whose last run was of one.
-fn state(kind: &str, selected: &str, last: &str) -> State {
+fn state(kind: &str, selected: &str, last: &str) -> ProspectState {
     let runnable: Runnable = serde_json::from_value(json!({
         "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",
         "metadata": { "name": "hello", "uid": "u" },
@@ -28,12 +28,12 @@ fn state(kind: &str, selected: &str, last: &str) -> State {
         } },
     }))
     .unwrap();
-    State {
+    ProspectState {
         live: Some(runnable.clone()),
         runnable,
         template,
         selected: Some(json!({ "data": { "a": "b" } })),
-        sources: Sources::default(),
+        sources: InputSources::default(),
         profiles: Some(Profiles::default()),
         of_next: false,
     }
@@ -59,7 +59,7 @@ fn a_secret_is_one_whether_it_is_made_was_made_or_is_selected() {
 
 #[test]
 fn what_a_newer_release_serves_or_reads_is_said() {
-    let newer = |change: fn(&mut State)| {
+    let newer = |change: fn(&mut ProspectState)| {
         let mut state = state("ConfigMap", "ConfigMap", "ConfigMap");
         change(&mut state);
         let newer = state.prospect("demo").unwrap().newer;
