@@ -19,12 +19,12 @@ pub struct ProcessReadiness {
     missing: Arc<Mutex<Vec<(&'static str, String)>>>,
     /// Problems despite which Runnables are served.
     warnings: Arc<Mutex<Vec<String>>>,
-    lacking: Arc<Mutex<BTreeMap<&'static str, Lacking>>>,
+    lacking: Arc<Mutex<BTreeMap<&'static str, UnwatchedReason>>>,
 }
 
 /// Reason why something is not watched.
 #[derive(Clone)]
-struct Lacking {
+struct UnwatchedReason {
     why: String,
     is_forbidden: bool,
 }
@@ -79,7 +79,7 @@ impl ProcessReadiness {
 
     /// Marks something as not watched now, so that its changes are noticed late. Any client may read the reason.
     pub fn lacks(&self, what: &'static str, why: String, is_forbidden: bool) {
-        lock(&self.lacking).insert(what, Lacking { why, is_forbidden });
+        lock(&self.lacking).insert(what, UnwatchedReason { why, is_forbidden });
     }
 
     /// Marks it as watched again.
@@ -90,7 +90,7 @@ impl ProcessReadiness {
     /// Returns what is not watched, one line each.
     #[must_use]
     pub fn lacking(&self) -> Vec<String> {
-        let line = |(what, it): (&&str, &Lacking)| format!("without {what}: {}", it.why);
+        let line = |(what, it): (&&str, &UnwatchedReason)| format!("without {what}: {}", it.why);
         lock(&self.lacking).iter().map(line).collect()
     }
 

@@ -28,17 +28,17 @@ pub struct Identity {
     connection: Connection,
     mode: IdentityMode,
     own: Requests,
-    tokens: Mutex<HashMap<(String, String), Token>>,
+    tokens: Mutex<HashMap<(String, String), AccountToken>>,
 }
 
 #[derive(Clone)]
-struct Token {
+struct AccountToken {
     bearer: Bearer,
     /// Time of creation, by the clock that counts sleep.
     born: Duration,
 }
 
-impl Token {
+impl AccountToken {
     fn age(&self) -> Duration {
         boot_time().saturating_sub(self.born)
     }
@@ -130,7 +130,7 @@ impl Identity {
                 tokens.retain(|_, token| token.age() < TOKEN_LIFETIME);
                 tokens.insert(
                     key,
-                    Token {
+                    AccountToken {
                         bearer: bearer.clone(),
                         born: boot_time(),
                     },

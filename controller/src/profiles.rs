@@ -17,12 +17,12 @@ pub(crate) const NAMESPACES: &str = "namespaces";
 
 /// All profiles, and the namespaces that their rules need.
 pub struct ClusterProfiles {
-    known: Mutex<Known>,
+    known: Mutex<ProfilesState>,
     needs_namespaces: watch::Sender<bool>,
 }
 
 #[derive(Default)]
-struct Known {
+struct ProfilesState {
     all: Arc<Vec<Arc<KnownProfile>>>,
     /// Labels by namespace. `None` until the watch has shown all of them, and while no watch is open.
     namespaces: Option<HashMap<String, Arc<Labels>>>,
@@ -110,7 +110,7 @@ impl ClusterProfiles {
         self.settle_needs(&known);
     }
 
-    fn settle_needs(&self, known: &Known) {
+    fn settle_needs(&self, known: &ProfilesState) {
         let needs = known.all.iter().any(|it| it.selects_namespaces());
         self.needs_namespaces.send_if_modified(|before| {
             let changes = *before != needs;

@@ -20,7 +20,7 @@ const MOST_RULES_BYTES: usize = 256 * 1024;
 #[derive(Default)]
 pub struct Reviews {
     rules: Shared<InNamespace, Rules>,
-    access: Shared<(InNamespace, Question), bool>,
+    access: Shared<(InNamespace, AccessQuestion), bool>,
 }
 
 /// An account, and the namespace in which it may do something.
@@ -33,7 +33,7 @@ struct InNamespace {
 
 /// An action in that namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Question {
+struct AccessQuestion {
     group: String,
     resource: String,
     name: Option<String>,
@@ -117,7 +117,7 @@ impl Reviews {
         if let Some(settled) = rules.settle(verb, group, resource, name) {
             return Ok(settled);
         }
-        let question = Question {
+        let question = AccessQuestion {
             group: group.clone(),
             resource: resource.clone(),
             name: name.map(str::to_owned),
@@ -149,7 +149,7 @@ fn rules_in(answer: &RawValue) -> Rules {
 async fn ask_access(
     account: &Requests,
     namespace: &str,
-    question: Question,
+    question: AccessQuestion,
 ) -> Result<bool, ApiError> {
     let (resource, subresource) = match question.resource.split_once('/') {
         Some((resource, subresource)) => (resource, subresource),

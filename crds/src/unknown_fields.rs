@@ -26,10 +26,10 @@ const MAX_UNKNOWN_DEPTH: usize = 64;
 ///
 /// Any two are equal: a difference is no reason to write a status, and irrelevant to every decision.
 #[derive(Clone, Default)]
-pub struct UnknownFields(Option<Box<Fields>>);
+pub struct UnknownFields(Option<Box<KeptFields>>);
 
 #[derive(Clone, Default)]
-struct Fields {
+struct KeptFields {
     fields: Vec<(String, Box<RawValue>)>,
     /// Bytes of all names and values that were added.
     bytes: usize,
@@ -277,7 +277,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Members<'_, A> {
         &mut self,
         seed: K,
     ) -> Result<Option<K::Value>, A::Error> {
-        while let Some(key) = self.inner.next_key_seed(Key(self.fields))? {
+        while let Some(key) = self.inner.next_key_seed(FieldNameSeed(self.fields))? {
             match key {
                 // The derived code accepts the index of a field in place of its name.
                 Ok(at) => return seed.deserialize(at.into_deserializer()).map(Some),
@@ -293,9 +293,9 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Members<'_, A> {
 }
 
 /// Deserializer of a field name: its index among these, or the name if it is not one of them.
-struct Key(&'static [&'static str]);
+struct FieldNameSeed(&'static [&'static str]);
 
-impl<'de> DeserializeSeed<'de> for Key {
+impl<'de> DeserializeSeed<'de> for FieldNameSeed {
     type Value = Result<u64, String>;
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
@@ -303,7 +303,7 @@ impl<'de> DeserializeSeed<'de> for Key {
     }
 }
 
-impl Visitor<'_> for Key {
+impl Visitor<'_> for FieldNameSeed {
     type Value = Result<u64, String>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

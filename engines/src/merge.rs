@@ -271,14 +271,14 @@ impl Walk {
 }
 
 /// The place of the elements with one name in a list.
-struct Place {
+struct ElementPlace {
     first: usize,
     is_repeated: bool,
 }
 
 /// Indexes a list by the key of its elements. A rendered list may be long, and is not searched for each of them.
-fn places<'a>(list: &'a [Value], key: &str) -> HashMap<&'a Value, Place> {
-    let mut places: HashMap<&Value, Place> = HashMap::new();
+fn places<'a>(list: &'a [Value], key: &str) -> HashMap<&'a Value, ElementPlace> {
+    let mut places: HashMap<&Value, ElementPlace> = HashMap::new();
     for (at, element) in list.iter().enumerate() {
         let Some(name) = element.get(key) else {
             continue;
@@ -286,7 +286,7 @@ fn places<'a>(list: &'a [Value], key: &str) -> HashMap<&'a Value, Place> {
         let of_name = places.entry(name);
         of_name
             .and_modify(|it| it.is_repeated = true)
-            .or_insert(Place {
+            .or_insert(ElementPlace {
                 first: at,
                 is_repeated: false,
             });

@@ -171,13 +171,13 @@ impl OpenPlace {
 }
 
 /// The values that open tags read.
-struct Known {
+struct OpenTagValues {
     root: Value,
     has_rerun: bool,
     has_profile: bool,
 }
 
-impl Known {
+impl OpenTagValues {
     fn new(run: &RunFacts<'_>, values: Option<&Value>) -> Self {
         let root = json!({
             RUN: {
@@ -215,7 +215,7 @@ impl RunFacts<'_> {
     pub fn value(&self, path: &str, values: Option<&Value>) -> Option<Value> {
         let path = Path::parse(path).ok()?;
         let (mut work, mut room) = (Work::new(), RenderRoom::new());
-        let known = Known::new(self, values);
+        let known = OpenTagValues::new(self, values);
         known.find(&path, &mut work, &mut room).ok().cloned()
     }
 }
@@ -234,7 +234,7 @@ pub fn fill(
     values: Option<&Value>,
 ) -> Result<Value, Diagnostics> {
     let mut filler = Filler {
-        known: &Known::new(run, values),
+        known: &OpenTagValues::new(run, values),
         work: Work::new(),
         room: RenderRoom::new(),
         problems: Vec::new(),
@@ -246,7 +246,7 @@ pub fn fill(
 }
 
 struct Filler<'a> {
-    known: &'a Known,
+    known: &'a OpenTagValues,
     work: Work,
     room: RenderRoom,
     problems: Vec<Diagnostic>,

@@ -158,7 +158,10 @@ impl<'de> Visitor<'de> for Scale<'_> {
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<(), A::Error> {
         let mut count = 0;
-        while fields.next_key_seed(Key(&mut *self.weight))?.is_some() {
+        while fields
+            .next_key_seed(KeyWeigher(&mut *self.weight))?
+            .is_some()
+        {
             fields.next_value_seed(self.inside())?;
             count += 1;
         }
@@ -168,9 +171,9 @@ impl<'de> Visitor<'de> for Scale<'_> {
 }
 
 /// Deserializer that weighs the key of an entry.
-struct Key<'a>(&'a mut usize);
+struct KeyWeigher<'a>(&'a mut usize);
 
-impl<'de> DeserializeSeed<'de> for Key<'_> {
+impl<'de> DeserializeSeed<'de> for KeyWeigher<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -178,7 +181,7 @@ impl<'de> DeserializeSeed<'de> for Key<'_> {
     }
 }
 
-impl Visitor<'_> for Key<'_> {
+impl Visitor<'_> for KeyWeigher<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -18,7 +18,7 @@ use crate::{
 /// A profile, checked and ready to be applied to runs.
 #[derive(Clone, Debug)]
 pub struct Profile {
-    pod_template: Option<Part>,
+    pod_template: Option<ProfilePart>,
     patches: Vec<Patch>,
     values: Value,
     warnings: Vec<Warning>,
@@ -26,7 +26,7 @@ pub struct Profile {
 
 /// A part of a profile, with tags in its strings.
 #[derive(Clone, Debug)]
-struct Part {
+struct ProfilePart {
     at: Vec<Segment>,
     body: Body,
 }
@@ -35,10 +35,10 @@ struct Part {
 struct Patch {
     api_version: String,
     kind: String,
-    part: Part,
+    part: ProfilePart,
 }
 
-impl Part {
+impl ProfilePart {
     fn compile(value: &Value, at: Vec<Segment>, problems: &mut Vec<Diagnostic>) -> Self {
         let body = Body::compile(value, TagHolder::Profile, &at, problems);
         Self { at, body }
@@ -67,7 +67,7 @@ impl Profile {
         let warnings = suspect(spec.pod_template.as_ref(), patches);
         let pod_template = spec.pod_template.as_ref().map(|pod_template| {
             problems.extend(merge::check(pod_template));
-            Part::compile(pod_template, vec!["podTemplate".into()], &mut problems)
+            ProfilePart::compile(pod_template, vec!["podTemplate".into()], &mut problems)
         });
         problems.extend(merge::check_kinds(patches));
         let patches = patches.iter().enumerate().map(|(index, patch)| {
@@ -76,7 +76,7 @@ impl Profile {
             Patch {
                 api_version: patch.api_version.clone(),
                 kind: patch.kind.clone(),
-                part: Part::compile(&patch.patch, at, &mut problems),
+                part: ProfilePart::compile(&patch.patch, at, &mut problems),
             }
         });
         let patches = patches.collect();
@@ -115,7 +115,7 @@ impl Profile {
         }
         let (mut document, mut problems) = (rendered.document().clone(), Vec::new());
         // The values of tags are checked like written ones.
-        let mut made = |part: &Part, check: &dyn Fn(&Value) -> Vec<Diagnostic>| {
+        let mut made = |part: &ProfilePart, check: &dyn Fn(&Value) -> Vec<Diagnostic>| {
             let made = part.render(context, run, &self.values);
             let wrong = made.as_ref().map_or_else(Vec::clone, check);
             let is_right = wrong.is_empty();

@@ -84,15 +84,15 @@ fn waits(edge: &Edge) -> bool {
 }
 
 /// Returns kind and name of a node, and its state.
-fn lines(node: &GraphNode) -> Lines {
+fn lines(node: &GraphNode) -> NodeLines {
     let shown = node.describe();
     let second = (!shown.is_empty()).then_some(shown);
-    Lines(std::iter::once(node.id.describe()).chain(second).collect())
+    NodeLines(std::iter::once(node.id.describe()).chain(second).collect())
 }
 
-struct Lines(Vec<String>);
+struct NodeLines(Vec<String>);
 
-impl Lines {
+impl NodeLines {
     fn map(self, text: impl Fn(&str) -> String) -> Vec<String> {
         self.0.iter().map(|line| text(line)).collect()
     }

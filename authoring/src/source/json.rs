@@ -22,7 +22,7 @@ pub(super) struct Read {
 /// Reads the value that begins at some byte of a text, behind blanks. Returns `None` if there are only blanks, and an
 /// error if the text there is no JSON.
 pub(super) fn read(text: &str, start: usize) -> Result<Option<Read>, Refusal> {
-    let mut reader = Reader {
+    let mut reader = JsonReader {
         text,
         at: start,
         depth: 0,
@@ -40,14 +40,14 @@ pub(super) fn read(text: &str, start: usize) -> Result<Option<Read>, Refusal> {
     }))
 }
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
     refusal: Option<Refusal>,
 }
 
-impl Reader<'_> {
+impl JsonReader<'_> {
     fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }

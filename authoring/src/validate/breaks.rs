@@ -219,7 +219,7 @@ fn breaks(text: &str, filled: &[Filled], format: TextFormat, index: usize) -> bo
     let Some(valued) = read(&with(text, filled, Some(index)), format) else {
         return true;
     };
-    let place = Place {
+    let place = TagPlace {
         number: number(index),
         filled: &filled[index],
         format,
@@ -228,13 +228,13 @@ fn breaks(text: &str, filled: &[Filled], format: TextFormat, index: usize) -> bo
 }
 
 /// The place of a tag in a document.
-struct Place<'a> {
+struct TagPlace<'a> {
     number: String,
     filled: &'a Filled,
     format: TextFormat,
 }
 
-impl Place<'_> {
+impl TagPlace<'_> {
     /// Returns true if a document with a value differs from the one with the number only in its place.
     fn is_same(&self, plain: &Value, valued: &Value) -> bool {
         match (plain, valued) {

@@ -15,12 +15,12 @@ use crate::{
 
 /// Returns one finding for each cycle, at the member that is first by name.
 pub(super) fn check(objects: &Objects) -> Vec<Finding> {
-    let members: BTreeMap<SourceKey, Member<'_>> = objects
+    let members: BTreeMap<SourceKey, ChainMember<'_>> = objects
         .runnables
         .iter()
         .map(|document| {
             let key = SourceKey::runnable(namespace_of(document), document.name());
-            (key, Member::from_document(document))
+            (key, ChainMember::from_document(document))
         })
         .collect();
     let mut writers: BTreeMap<&SourceKey, Vec<&SourceKey>> = BTreeMap::new();
@@ -50,7 +50,7 @@ pub(super) fn check(objects: &Objects) -> Vec<Finding> {
 }
 
 /// A Runnable of the files.
-struct Member<'a> {
+struct ChainMember<'a> {
     document: &'a Document,
     reads: Vec<ReadReference>,
     /// The objects that its outputs go to.
@@ -65,7 +65,7 @@ struct Write {
     shown: SourceKey,
 }
 
-impl<'a> Member<'a> {
+impl<'a> ChainMember<'a> {
     fn from_document(document: &'a Document) -> Self {
         let wanted: Vec<OutputSink> = document.field("writeOutputsTo").unwrap_or_default();
         let write = |(index, sink): (usize, &OutputSink)| {
@@ -93,7 +93,7 @@ impl<'a> Member<'a> {
     }
 }
 
-fn finding(members: &BTreeMap<SourceKey, Member<'_>>, way: &[&SourceKey]) -> Option<Finding> {
+fn finding(members: &BTreeMap<SourceKey, ChainMember<'_>>, way: &[&SourceKey]) -> Option<Finding> {
     let round = way.iter().zip(way.iter().cycle().skip(1));
     let (mut shown, mut steps) = (Vec::new(), Vec::new());
     for (key, next) in round {

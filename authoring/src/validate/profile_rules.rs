@@ -18,11 +18,11 @@ use crate::{
 };
 
 /// Profiles of files.
-type Profiles<'a> = Vec<(&'a Document, ClusterRunProfileSpec)>;
+type FileProfiles<'a> = Vec<(&'a Document, ClusterRunProfileSpec)>;
 
 pub(super) fn check(objects: &Objects) -> Vec<Finding> {
     let all = objects.profiles.iter();
-    let profiles: Profiles<'_> = all
+    let profiles: FileProfiles<'_> = all
         .map(|profile| (profile, profile_file::compile(profile).spec))
         .collect();
     if profiles.is_empty() || !objects.is_whole() {
@@ -42,7 +42,7 @@ pub(super) fn check(objects: &Objects) -> Vec<Finding> {
             .flat_map(|(_, spec)| spec.rules.iter().flatten());
         let is_known = rules.all(|rule| has_keys(rule, &labels));
         let all = profiles.iter().cloned();
-        let seen = Seen {
+        let seen = RunnableProfiles {
             objects,
             profiles: all
                 .map(|(profile, spec)| (profile, anywhere(spec, &labels)))
@@ -61,9 +61,9 @@ pub(super) fn check(objects: &Objects) -> Vec<Finding> {
 }
 
 /// A Runnable, and the profiles as its namespace sees them.
-struct Seen<'a> {
+struct RunnableProfiles<'a> {
     objects: &'a Objects,
-    profiles: Profiles<'a>,
+    profiles: FileProfiles<'a>,
     facts: RunnableFacts,
     labels: Labels,
     runnable: &'a Document,
@@ -143,7 +143,7 @@ fn misspelt_templates(
     findings
 }
 
-impl Seen<'_> {
+impl RunnableProfiles<'_> {
     fn subject(&self) -> Subject<'_> {
         subject(&self.facts, &self.labels, true)
     }

@@ -42,7 +42,7 @@ const SHORT: [(&str, &str); 8] = [
 ];
 
 /// A resource of Kubernetes.
-struct Known {
+struct KnownResource {
     group: String,
     plural: String,
     kind: String,
@@ -78,10 +78,10 @@ pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Vec<Finding> 
     findings
 }
 
-fn known(catalog: &Catalog) -> Vec<Known> {
+fn known(catalog: &Catalog) -> Vec<KnownResource> {
     let names: BTreeSet<(&str, &str)> = catalog.names();
     let known = names.into_iter().filter_map(|(api_version, kind)| {
-        Some(Known {
+        Some(KnownResource {
             group: group_of(api_version).to_owned(),
             plural: catalog.get(api_version, kind)?.plural.clone()?,
             kind: kind.to_owned(),
@@ -90,18 +90,18 @@ fn known(catalog: &Catalog) -> Vec<Known> {
     known.collect()
 }
 
-fn is_known(known: &[Known], group: &str) -> bool {
+fn is_known(known: &[KnownResource], group: &str) -> bool {
     known.iter().any(|it| it.group == group)
 }
 
-fn resource(permission: &Node, known: &[Known], place: SourceSpan) -> Option<Finding> {
+fn resource(permission: &Node, known: &[KnownResource], place: SourceSpan) -> Option<Finding> {
     let literal = |field: &str| match permission.get(field) {
         None => Some(""),
         Some(node) => node.text().filter(|text| !text.contains("$(")),
     };
     let (group, whole) = (literal("apiGroup")?, literal("resource")?);
     let resource = whole.split('/').next().unwrap_or_default();
-    let is_there = |it: &&Known| it.group == group && it.plural == resource;
+    let is_there = |it: &&KnownResource| it.group == group && it.plural == resource;
     // An unknown group may have any resource.
     let is_known = is_known(known, group);
     if [ANY, ""].contains(&resource)
@@ -125,13 +125,13 @@ fn resource(permission: &Node, known: &[Known], place: SourceSpan) -> Option<Fin
     Some(finding.help(cure))
 }
 
-fn cure(resource: &str, group: &str, known: &[Known]) -> Option<String> {
+fn cure(resource: &str, group: &str, known: &[KnownResource]) -> Option<String> {
     let short = SHORT.iter().find(|(short, _)| *short == resource);
     let lower = short.map_or_else(
         || resource.to_lowercase(),
         |(_, plural)| (*plural).to_owned(),
     );
-    let is_meant = |it: &&Known| it.plural == lower || it.kind.to_lowercase() == lower;
+    let is_meant = |it: &&KnownResource| it.plural == lower || it.kind.to_lowercase() == lower;
     let mut meant = known.iter().filter(is_meant);
     let Some(found) = meant
         .clone()

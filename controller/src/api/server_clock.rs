@@ -17,7 +17,7 @@ use crate::{clock::boot_time, lock::lock};
 
 /// The API server's clock, by its latest answer. Clones share one clock.
 #[derive(Clone, Default)]
-pub struct ServerClock(Arc<Mutex<Known>>);
+pub struct ServerClock(Arc<Mutex<ClockAnswers>>);
 
 /// Maximum duration of a request whose answer may set the time. The moment of the answer is unknown: the process may
 /// have been stopped before it read it, and the time would lag by that.
@@ -30,7 +30,7 @@ pub(super) const CONFIRMED_AT: &str = "/version";
 
 /// Answers that determine the time.
 #[derive(Default)]
-struct Known {
+struct ClockAnswers {
     /// Answer that the time derives from.
     answered: Option<Answered>,
     /// Later answer that indicates a jump, until another one confirms or refutes it.
@@ -109,7 +109,7 @@ impl ServerClock {
     }
 }
 
-impl Known {
+impl ClockAnswers {
     fn take_in(&mut self, answer: Answered, sent: Duration) -> bool {
         if let Some(known) = self.answered {
             if answer.after > known.after.max(PROMPT) {

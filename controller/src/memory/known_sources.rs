@@ -18,7 +18,7 @@ pub struct KnownSources {
     of: Vec<InputSource>,
     /// The account that read them.
     account: String,
-    known: BTreeMap<SourceObject, Known>,
+    known: BTreeMap<SourceObject, KeptSource>,
     /// True if they gave no inputs: they are read again without a sign of change.
     pub are_wanting: bool,
     /// True if an object that is not watched was read and not kept, for lack of room: it is read again as if it had
@@ -27,7 +27,7 @@ pub struct KnownSources {
 }
 
 #[derive(Debug)]
-struct Known {
+struct KeptSource {
     read: SourceRead,
     at: Duration,
     /// Its place among all objects that are kept.
@@ -102,7 +102,7 @@ impl KnownSources {
         place: Option<Arc<Kept>>,
         now: Duration,
     ) {
-        let known = Known {
+        let known = KeptSource {
             read,
             at: now,
             _place: place,

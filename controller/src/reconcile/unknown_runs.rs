@@ -152,7 +152,7 @@ struct StatusWriter {
     manager: Option<String>,
     subresource: Option<String>,
     #[serde(rename = "fieldsV1", default)]
-    owned: Owned,
+    owned: OwnedStatus,
 }
 
 #[derive(Default, Deserialize)]
@@ -160,7 +160,7 @@ struct StatusWriter {
     clippy::zero_sized_map_values,
     reason = "a set cannot be read from an object"
 )]
-struct Owned {
+struct OwnedStatus {
     #[serde(rename = "f:status")]
     status: Option<BTreeMap<String, IgnoredAny>>,
 }

@@ -11,7 +11,7 @@ const MOST_BYTES: usize = 64 * 1024;
 #[serde(rename_all = "camelCase", default)]
 pub struct Rules {
     #[serde(rename = "resourceRules")]
-    listed: Vec<Rule>,
+    listed: Vec<ListedRule>,
     /// True if an authorizer does not list all that it allows or denies.
     incomplete: bool,
     /// Error of something that may have allowed more and could not be read.
@@ -20,7 +20,7 @@ pub struct Rules {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Rule {
+struct ListedRule {
     verbs: Vec<String>,
     api_groups: Vec<String>,
     resources: Vec<String>,
@@ -82,7 +82,7 @@ impl Rules {
     }
 }
 
-impl Rule {
+impl ListedRule {
     fn allows(&self, verb: &str, group: &str, resource: &str, name: Option<&str>) -> bool {
         let has = |words: &[String], word: &str| words.iter().any(|it| it == "*" || it == word);
         let is_named = name.is_some_and(|name| self.resource_names.iter().any(|it| it == name));

@@ -18,13 +18,13 @@ const MOST: usize = 128;
 /// Shared answers, and the times of their requests. The caller that sends a request holds its place; the others wait
 /// for the answer.
 pub(super) struct Shared<K, V> {
-    places: Mutex<HashMap<K, Place<V>>>,
+    places: Mutex<HashMap<K, AnswerPlace<V>>>,
     shared_for: Duration,
 }
 
-type Place<V> = Arc<tokio::sync::Mutex<Option<Asked<V>>>>;
+type AnswerPlace<V> = Arc<tokio::sync::Mutex<Option<SharedAnswer<V>>>>;
 
-struct Asked<V> {
+struct SharedAnswer<V> {
     at: Duration,
     /// `None` if it failed, or is not to be shared.
     answer: Option<Arc<V>>,
@@ -84,7 +84,7 @@ impl<K: Hash + Eq, V> Shared<K, V> {
         let at = boot_time();
         let answer = ask.await.map(Arc::new);
         let to_share = answer.as_ref().ok().filter(|it| is_small(it));
-        *asked = Some(Asked {
+        *asked = Some(SharedAnswer {
             at,
             answer: to_share.cloned(),
         });
@@ -93,24 +93,24 @@ impl<K: Hash + Eq, V> Shared<K, V> {
 
     /// Returns true if an answer was requested late enough for a caller that came at this time. The duration of the
     /// request does not count.
-    fn is_fresh(&self, asked: &Asked<V>, came: Duration) -> bool {
+    fn is_fresh(&self, asked: &SharedAnswer<V>, came: Duration) -> bool {
         came.saturating_sub(asked.at) < self.shared_for
     }
 
     /// Returns the place of an answer; a private one if all are taken.
-    fn place(&self, key: K) -> Place<V> {
+    fn place(&self, key: K) -> AnswerPlace<V> {
         let mut places = lock(&self.places);
         if places.len() >= MOST && !places.contains_key(&key) {
             places.retain(|_, place| {
                 let asked = place.try_lock();
                 // A locked place has a request in progress.
                 asked.map_or(true, |asked| {
-                    let is_fresh = |it: &Asked<V>| self.is_fresh(it, boot_time());
+                    let is_fresh = |it: &SharedAnswer<V>| self.is_fresh(it, boot_time());
                     asked.as_ref().is_some_and(is_fresh)
                 })
             });
             if places.len() >= MOST {
-                return Place::default();
+                return AnswerPlace::default();
             }
         }
         places.entry(key).or_default().clone()

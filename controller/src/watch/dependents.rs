@@ -33,11 +33,11 @@ struct Index {
     /// Runnables whose reads do not count, since their account was not allowed to read.
     unread: HashSet<RunnableKey>,
     /// State in which each Runnable that is read was last seen.
-    seen: HashMap<RunnableKey, Known>,
+    seen: HashMap<RunnableKey, SeenSource>,
 }
 
 #[derive(Clone, PartialEq, Eq)]
-struct Known {
+struct SeenSource {
     /// Revision of its outputs, and the names of the sensitive ones that are not written yet.
     outputs: (Option<Revision>, BTreeSet<String>),
     /// Digest of all that its dependents decide by.
@@ -210,7 +210,7 @@ impl Index {
             return None;
         }
         let seen = seen();
-        let now = Known {
+        let now = SeenSource {
             outputs: (seen.revision.clone(), seen.behind.clone()),
             bearing: digest(seen.bearing()),
         };

@@ -16,7 +16,7 @@ use crate::{lock::lock, runnable_key::RunnableKey};
 
 /// Runnables that wait. Each is in it once, however many of its sources change.
 #[derive(Default)]
-struct Waiting {
+struct WaitingRunnables {
     keys: Mutex<Keys>,
     came: Notify,
 }
@@ -43,16 +43,16 @@ impl Keys {
 
 /// Sender of the queue: enqueues Runnables.
 #[derive(Clone)]
-pub struct Enqueuer(Arc<Waiting>);
+pub struct Enqueuer(Arc<WaitingRunnables>);
 
 /// Receiver of the queue: takes the Runnables that were enqueued.
-pub struct Enqueued(Arc<Waiting>);
+pub struct Enqueued(Arc<WaitingRunnables>);
 
 impl Enqueuer {
     /// Creates both ends of an empty queue.
     #[must_use]
     pub fn new() -> (Self, Enqueued) {
-        let waiting = Arc::<Waiting>::default();
+        let waiting = Arc::<WaitingRunnables>::default();
         (Self(waiting.clone()), Enqueued(waiting))
     }
 

@@ -16,12 +16,12 @@ pub(super) struct NamedObject<K> {
 
 #[derive(Deserialize)]
 struct OnlyNames {
-    metadata: Names,
+    metadata: NameFields,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Names {
+struct NameFields {
     name: Option<String>,
     namespace: Option<String>,
     resource_version: Option<String>,

@@ -46,12 +46,12 @@ pub enum ReferenceChange {
 }
 
 /// Names by their namespaces.
-type Names = HashMap<String, HashSet<String>>;
+type AccountNames = HashMap<String, HashSet<String>>;
 
 /// The ServiceAccounts that exist.
 #[derive(Default)]
 pub struct Accounts {
-    names: Mutex<Names>,
+    names: Mutex<AccountNames>,
 }
 
 impl Accounts {
@@ -121,7 +121,7 @@ pub async fn watch_accounts(
     synced: watch::Sender<bool>,
     enqueue: impl Fn(ReferenceChange),
 ) {
-    let mut listed = Names::new();
+    let mut listed = AccountNames::new();
     let api = references.here::<NamedObject<ServiceAccount>>();
     let events = watcher(api, config());
     let mut events = references.own.follow_plainly(ACCOUNTS, events).boxed();
@@ -162,7 +162,7 @@ fn key(object: &ObjectMeta) -> Option<(String, String)> {
 }
 
 /// Replaces the names by a complete list. Returns those that were added or removed.
-fn relist(accounts: &Accounts, listed: Names) -> Vec<(String, String)> {
+fn relist(accounts: &Accounts, listed: AccountNames) -> Vec<(String, String)> {
     let mut names = lock(&accounts.names);
     let mut changed = without(&listed, &names);
     changed.extend(without(&names, &listed));
@@ -171,7 +171,7 @@ fn relist(accounts: &Accounts, listed: Names) -> Vec<(String, String)> {
 }
 
 /// Returns the names that `others` lacks.
-fn without(names: &Names, others: &Names) -> Vec<(String, String)> {
+fn without(names: &AccountNames, others: &AccountNames) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for (namespace, names) in names {
         let known = others.get(namespace);
@@ -281,11 +281,11 @@ async fn watch_all<K>(
 
 #[cfg(test)]
 mod tests {
-    use super::{Accounts, Names, relist};
+    use super::{AccountNames, Accounts, relist};
 
     fn relisted(accounts: &Accounts, names: &[&str]) -> Vec<String> {
         let names = names.iter().map(|name| (*name).to_owned()).collect();
-        let listed = Names::from([("ns".to_owned(), names)]);
+        let listed = AccountNames::from([("ns".to_owned(), names)]);
         let changed = relist(accounts, listed).into_iter();
         let mut changed: Vec<_> = changed
             .map(|(namespace, name)| namespace + "/" + &name)

@@ -140,9 +140,9 @@ impl<'de> Deserialize<'de> for RunObject {
 
 impl<'de> Deserialize<'de> for Ours {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Fields;
+        struct OursVisitor;
 
-        impl<'de> Visitor<'de> for Fields {
+        impl<'de> Visitor<'de> for OursVisitor {
             type Value = Ours;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -166,7 +166,7 @@ impl<'de> Deserialize<'de> for Ours {
             }
         }
 
-        deserializer.deserialize_any(Fields)
+        deserializer.deserialize_any(OursVisitor)
     }
 }
 

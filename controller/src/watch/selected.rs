@@ -33,7 +33,7 @@ pub struct Selections {
 #[derive(Debug, Default)]
 struct Selection {
     /// Objects that inputs come from.
-    sources: BTreeMap<SourceObject, Matches>,
+    sources: BTreeMap<SourceObject, SelectedMatches>,
     /// Names of the objects that outputs go to.
     sinks: BTreeSet<String>,
     /// Labels that an object must carry; `None` while nothing is picked by labels.
@@ -47,7 +47,7 @@ struct Selection {
 
 /// Objects that the labels of an input find.
 #[derive(Debug, Default)]
-struct Matches {
+struct SelectedMatches {
     /// Uids of those that matched last, two at most.
     uids: Vec<String>,
     /// A read is in progress: an event of any object may be of one that is not known to match yet.
@@ -65,7 +65,7 @@ impl Selection {
 
     /// Returns the objects that inputs come from, or outputs go to, of which this may be one.
     fn named(&self, own: &str, object: &ObjectMeta) -> Vec<SourceObject> {
-        let is_it = |(source, matches): &(&SourceObject, &Matches)| {
+        let is_it = |(source, matches): &(&SourceObject, &SelectedMatches)| {
             let namespace = object.namespace.as_deref();
             if namespace.is_some_and(|it| it != source.namespace_in(own)) {
                 return false;
@@ -154,7 +154,7 @@ impl Selections {
         watched: &Watched,
         key: &RunnableKey,
         source: &SourceObject,
-        change: impl FnOnce(&mut Matches),
+        change: impl FnOnce(&mut SelectedMatches),
     ) {
         self.selection(watched, key, false, |selection| {
             if let Some(matches) = selection.sources.get_mut(source) {

@@ -65,7 +65,7 @@ const LIMITS: [&str; 27] = [
 
 /// Parses the schema of all inputs.
 pub(super) fn root(schema: &Value, problems: &mut Vec<Diagnostic>) -> SchemaNode {
-    let mut reader = Reader {
+    let mut reader = SchemaReader {
         at: Segment::keys([FIELD]),
         problems,
         is_unsound: false,
@@ -139,14 +139,14 @@ enum Where {
     Combination,
 }
 
-struct Reader<'a> {
+struct SchemaReader<'a> {
     at: Vec<Segment>,
     problems: &'a mut Vec<Diagnostic>,
     /// True if the current schema itself has a problem, not only one below it.
     is_unsound: bool,
 }
 
-impl Reader<'_> {
+impl SchemaReader<'_> {
     fn refuse(&mut self, key: &str, kind: impl Into<DiagnosticKind>) {
         let mut at = self.at.clone();
         at.push(key.into());

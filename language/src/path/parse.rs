@@ -17,7 +17,7 @@ use crate::bounds::{MAX_NESTING, MAX_PATH_BYTES};
 
 /// Parses a path in braces.
 pub(super) fn parse(wrapped: &str) -> Result<Vec<PathNode>, PathError> {
-    let mut parser = Parser::new(wrapped, 0);
+    let mut parser = PathParser::new(wrapped, 0);
     match parser.action() {
         Ok(()) if parser.rest().is_empty() => Ok(parser.parsed.nodes),
         Ok(()) => Err(PathError::ManyQueries {
@@ -47,7 +47,7 @@ fn as_far_as_readable(wrapped: &str) -> Parsed {
     if wrapped.len() > MAX_PATH_BYTES + "{.}".len() {
         return Parsed::default();
     }
-    let mut parser = Parser::new(wrapped, 0);
+    let mut parser = PathParser::new(wrapped, 0);
     // Its error is reported by `parse`.
     let _ = parser.action();
     parser.parsed
@@ -60,7 +60,7 @@ fn parse_part(text: &str, nesting: usize) -> Result<Parsed, ParseError> {
         return Err(SyntaxError::TooDeep.into());
     }
     let part = format!("{{{text}}}");
-    let mut parser = Parser::new(&part, nesting);
+    let mut parser = PathParser::new(&part, nesting);
     parser.action()?;
     Ok(parser.parsed)
 }
@@ -75,14 +75,14 @@ struct Parsed {
     quoted_names: Vec<Range<usize>>,
 }
 
-struct Parser<'a> {
+struct PathParser<'a> {
     input: &'a str,
     at: usize,
     nesting: usize,
     parsed: Parsed,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> PathParser<'a> {
     fn new(input: &'a str, nesting: usize) -> Self {
         Self {
             input,

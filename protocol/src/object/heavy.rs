@@ -19,7 +19,7 @@ const IDENTITY: [&str; 3] = ["apiVersion", "kind", "metadata"];
 const STATUS: &str = "status";
 
 /// Fields of an object, as text.
-type Fields<'a> = BTreeMap<String, &'a RawValue>;
+type ObjectFields<'a> = BTreeMap<String, &'a RawValue>;
 
 /// Returns true if an object may be too heavy, by its text.
 pub(super) fn may_be(text: &str) -> serde_json::Result<bool> {
@@ -31,8 +31,8 @@ pub(super) fn may_be(text: &str) -> serde_json::Result<bool> {
 /// always known.
 pub(super) fn read(text: &str, is_deep: &mut bool) -> serde_json::Result<(Value, Option<usize>)> {
     let (mut object, mut total) = (Map::new(), 0);
-    let mut parts = Fields::new();
-    for (field, text) in serde_json::from_str::<Fields<'_>>(text)? {
+    let mut parts = ObjectFields::new();
+    for (field, text) in serde_json::from_str::<ObjectFields<'_>>(text)? {
         if IDENTITY.contains(&field.as_str()) {
             let value = tree(&field, text, 2, is_deep)?;
             total += weight(&value);
@@ -61,7 +61,7 @@ pub(super) fn read(text: &str, is_deep: &mut bool) -> serde_json::Result<(Value,
 /// Reads the fields that there is room for.
 fn fill(
     object: &mut Map<String, Value>,
-    parts: Fields<'_>,
+    parts: ObjectFields<'_>,
     depth: usize,
     mut room: usize,
     is_deep: &mut bool,

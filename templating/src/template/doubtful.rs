@@ -67,7 +67,7 @@ impl Template {
         let of_runner = self.runner.iter().flat_map(CompiledRunner::bodies);
         of_runner.for_each(|body| body.leaves(&mut leaves));
         let secrets = context.secrets().keys().map(|name| input(name));
-        let mut search = Search {
+        let mut search = DoubtfulSearch {
             context,
             secrets: secrets.collect(),
             // A template that declares its inputs also declares which are numbers.
@@ -83,7 +83,7 @@ impl Template {
     }
 }
 
-struct Search<'a> {
+struct DoubtfulSearch<'a> {
     context: &'a Context,
     /// The steps to inputs that are references to Secrets.
     secrets: Vec<Vec<Segment>>,
@@ -94,7 +94,7 @@ struct Search<'a> {
     found: Vec<DoubtfulValue>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> DoubtfulSearch<'a> {
     fn leaf(&mut self, leaf: &'a Leaf) {
         match leaf {
             Leaf::Plain(_) | Leaf::Open(_) => {}

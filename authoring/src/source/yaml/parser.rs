@@ -59,7 +59,7 @@ impl Tree {
 
 /// Reads the document that begins at some byte of a text. Returns `None` if there is none.
 pub(super) fn read(text: &str, start: usize) -> Result<Option<Tree>, Refusal> {
-    let mut parser = Parser {
+    let mut parser = YamlParser {
         scanner: Scanner::new(text, start),
         parts: Vec::new(),
         anchors: HashMap::new(),
@@ -78,7 +78,7 @@ enum ValuePlace {
     Entry,
 }
 
-struct Parser<'a> {
+struct YamlParser<'a> {
     scanner: Scanner<'a>,
     parts: Vec<YamlPart>,
     anchors: HashMap<String, PartId>,
@@ -93,7 +93,7 @@ struct Properties {
     tag: Option<String>,
 }
 
-impl Parser<'_> {
+impl YamlParser<'_> {
     fn document(&mut self) -> Result<Option<Tree>, Refusal> {
         let root = match self.scanner.peek()?.word {
             Word::StreamEnd => return Ok(None),

@@ -21,7 +21,7 @@ fn is_flag(word: &str) -> bool {
 
 /// Returns the tags whose value is a command to the shell, or ends the quotes that it stands in, and why.
 pub(super) fn broken(script: &str, filled: &[Filled]) -> Vec<(usize, String)> {
-    let mut reader = Reader::default();
+    let mut reader = ShellReader::default();
     let (mut broken, mut at) = (Vec::new(), 0);
     for (index, one) in filled.iter().enumerate() {
         reader.read(script.get(at..one.span.start).unwrap_or_default());
@@ -59,7 +59,7 @@ enum Quotes {
 
 /// Reads a script from left to right.
 #[derive(Default)]
-struct Reader {
+struct ShellReader {
     /// Contexts that are open; commands in `$(...)` are `None`.
     open: Vec<Quotes>,
     is_escaped: bool,
@@ -73,7 +73,7 @@ struct Reader {
     line: String,
 }
 
-impl Reader {
+impl ShellReader {
     fn quotes(&self) -> Quotes {
         self.open.last().copied().unwrap_or(Quotes::None)
     }

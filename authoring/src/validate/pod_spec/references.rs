@@ -46,7 +46,7 @@ impl<'a> Reference<'a> {
 }
 
 /// The objects of the files, by kind and name, for runs in some namespaces.
-struct Files<'a> {
+struct FileObjects<'a> {
     objects: &'a Objects,
     by_name: BTreeMap<(&'a str, &'a str), Vec<&'a Document>>,
     namespaces: &'a BTreeSet<&'a str>,
@@ -64,7 +64,7 @@ pub(super) fn check(
         let of_name = by_name.entry((object.kind(), object.name())).or_default();
         of_name.push(object);
     }
-    let files = Files {
+    let files = FileObjects {
         objects,
         by_name,
         namespaces,
@@ -122,7 +122,7 @@ fn of_volume<'a>(volume: &Part<'a>) -> Vec<Reference<'a>> {
     sources.iter().flat_map(rows).collect()
 }
 
-impl<'a> Files<'a> {
+impl<'a> FileObjects<'a> {
     /// Returns the faults of a name or of keys that are close to those of the files, beside all names of the pod.
     fn misspelt(&self, reference: &Reference<'_>, all: &[Reference<'_>]) -> Vec<PodFault> {
         let Some(name) = reference.name.text() else {

@@ -174,9 +174,9 @@ enum PrintedChange {
     Gone(Box<Runnable>),
 }
 
-type Key = (String, String);
+type PrintedKey = (String, String);
 
-fn key(runnable: &Runnable) -> Key {
+fn key(runnable: &Runnable) -> PrintedKey {
     (
         runnable.namespace().unwrap_or_default(),
         runnable.name_any(),
@@ -186,9 +186,9 @@ fn key(runnable: &Runnable) -> Key {
 /// Last printed state of each Runnable.
 #[derive(Default)]
 struct Shown {
-    printed: BTreeMap<Key, (Vec<String>, Runnable)>,
+    printed: BTreeMap<PrintedKey, (Vec<String>, Runnable)>,
     /// While a new list arrives: the known Runnables that it has not contained yet.
-    unseen: BTreeMap<Key, Runnable>,
+    unseen: BTreeMap<PrintedKey, Runnable>,
 }
 
 impl Shown {

@@ -58,13 +58,13 @@ fn of_status<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Vec<ManagedFieldsEntry>>, D::Error> {
     #[derive(Deserialize)]
-    struct StatusWriter {
+    struct StatusEntry {
         manager: Option<String>,
         subresource: Option<String>,
         time: Option<Time>,
     }
 
-    let entries = Option::<Vec<StatusWriter>>::deserialize(deserializer)?;
+    let entries = Option::<Vec<StatusEntry>>::deserialize(deserializer)?;
     let entries = entries.into_iter().flatten();
     let entries: Vec<ManagedFieldsEntry> = entries
         .filter(|entry| entry.subresource.as_deref() == Some(STATUS))

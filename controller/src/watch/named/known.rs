@@ -15,13 +15,13 @@ use crate::{metrics::ObjectWatch, runnable_key::RunnableKey};
 pub(super) struct KnownSecrets {
     pub(super) watches: HashMap<Arc<WatchedSecret>, SecretWatch>,
     /// Secrets that each Runnable wants to follow; a Runnable that wants none has no entry.
-    wanted: HashMap<Arc<RunnableKey>, Wanted>,
+    wanted: HashMap<Arc<RunnableKey>, WantedSecrets>,
     pub(super) shares: Shares,
 }
 
 /// Secrets that a Runnable wants to follow.
 #[derive(Default)]
-struct Wanted {
+struct WantedSecrets {
     account: String,
     /// Number of names that it gives, found or not.
     count: usize,
@@ -114,7 +114,8 @@ impl KnownSecrets {
         if before.is_none() && now.is_empty() {
             return Vec::new();
         }
-        let (key, before) = before.unwrap_or_else(|| (Arc::new(key.clone()), Wanted::default()));
+        let (key, before) =
+            before.unwrap_or_else(|| (Arc::new(key.clone()), WantedSecrets::default()));
         self.shares.change(&key.namespace, |share| {
             share.wanted = share.wanted + now.len() - before.count;
         });
@@ -124,7 +125,7 @@ impl KnownSecrets {
         let Some(account) = now.first().map(|it| it.account.clone()) else {
             return Vec::new();
         };
-        let mut wanted = Wanted {
+        let mut wanted = WantedSecrets {
             account,
             count: now.len(),
             joined: BTreeSet::new(),

@@ -9,7 +9,7 @@ use super::{
         fit,
         node::{SchemaNode, SchemaType},
     },
-    ADDITIONAL, Reader,
+    ADDITIONAL, SchemaReader,
 };
 
 /// Keywords that only one type has.
@@ -31,7 +31,7 @@ const OF_ONE_TYPE: [(SchemaType, &[&str]); 3] = [
     (SchemaType::String, &["minLength", "maxLength"]),
 ];
 
-impl Reader<'_> {
+impl SchemaReader<'_> {
     /// Reports keywords that contradict each other.
     pub(super) fn consistent(&mut self, schema: &Map<String, Value>, node: &SchemaNode) {
         self.belong_to_type(schema, node.kind);

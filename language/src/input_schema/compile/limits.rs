@@ -6,10 +6,10 @@ use crate::{diagnostic::DiagnosticKind, number};
 
 use super::{
     super::{format, node::Limits},
-    Reader,
+    SchemaReader,
 };
 
-impl Reader<'_> {
+impl SchemaReader<'_> {
     pub(super) fn limits(&mut self, schema: &Map<String, Value>) -> Limits {
         let allowed = match schema.get("enum") {
             None => None,

@@ -15,7 +15,7 @@ const MERGE_TAG: &str = "tag:yaml.org,2002:merge";
 
 /// A key as go-yaml compares it: `1` and `"1"` are two to it, though kubectl makes one text of both.
 #[derive(Clone, PartialEq, Eq)]
-enum Key {
+enum YamlKey {
     Text,
     Truth,
     Integer,
@@ -27,7 +27,7 @@ enum Key {
 #[derive(Default)]
 struct Entries {
     list: Vec<MapEntry>,
-    keys: Vec<(Key, bool)>,
+    keys: Vec<(YamlKey, bool)>,
     by_text: HashMap<String, usize>,
 }
 
@@ -37,7 +37,7 @@ impl Entries {
     fn add(
         &mut self,
         entry: MapEntry,
-        key: Key,
+        key: YamlKey,
         is_merged: bool,
         is_outermost: bool,
     ) -> Result<(), Refusal> {
@@ -134,7 +134,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    fn entry(&mut self, key: PartId, value: PartId) -> Result<(MapEntry, Key), Refusal> {
+    fn entry(&mut self, key: PartId, value: PartId) -> Result<(MapEntry, YamlKey), Refusal> {
         let (text, key, written, key_span) = self.key(key)?;
         let value = self.node(value)?;
         let entry = MapEntry {
@@ -147,7 +147,10 @@ impl Decoder<'_> {
     }
 
     /// Returns a key as a text, with its type, with its notation if that gives the type, and with its place.
-    fn key(&mut self, id: PartId) -> Result<(String, Key, Option<String>, Range<usize>), Refusal> {
+    fn key(
+        &mut self,
+        id: PartId,
+    ) -> Result<(String, YamlKey, Option<String>, Range<usize>), Refusal> {
         let part = self.part(id)?;
         self.count(&part.span)?;
         let (scalar, is_alias) = match &part.form {
@@ -173,14 +176,17 @@ impl Decoder<'_> {
     }
 }
 
-fn as_text(scalar: &Scalar, span: &Range<usize>) -> Result<(String, Key), Refusal> {
+fn as_text(scalar: &Scalar, span: &Range<usize>) -> Result<(String, YamlKey), Refusal> {
     let resolved = resolve(scalar).map_err(|message| Refusal::new(message, span.clone()))?;
     Ok(match resolved {
-        Resolved::Text(text) => (text, Key::Text),
-        Resolved::Truth(truth) => (truth.to_string(), Key::Truth),
-        Resolved::Integer(integer) => (integer.to_string(), Key::Integer),
+        Resolved::Text(text) => (text, YamlKey::Text),
+        Resolved::Truth(truth) => (truth.to_string(), YamlKey::Truth),
+        Resolved::Integer(integer) => (integer.to_string(), YamlKey::Integer),
         // Zero is the same with and without a sign.
-        Resolved::Float(float) => (number::as_key(float), Key::Float((float + 0.0).to_bits())),
+        Resolved::Float(float) => (
+            number::as_key(float),
+            YamlKey::Float((float + 0.0).to_bits()),
+        ),
         Resolved::Null | Resolved::Large(_) => return Err(no_key(span)),
     })
 }

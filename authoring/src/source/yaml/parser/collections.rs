@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use super::{
     super::{super::refusal::Refusal, cursor::between, token::Word},
-    Form, Parser, PartId, ValuePlace,
+    Form, PartId, ValuePlace, YamlParser,
 };
 
-impl Parser<'_> {
+impl YamlParser<'_> {
     fn is_next(&mut self, words: &[Word]) -> Result<bool, Refusal> {
         let next = self.scanner.peek()?;
         Ok(words.contains(&next.word))
