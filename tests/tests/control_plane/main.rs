@@ -1,5 +1,6 @@
 //! The foundation of the tests: the control plane itself.
 
+mod flow_control;
 mod install_file;
 mod servers;
 
