@@ -6,8 +6,9 @@
 //! reruns many Runnables: everything else comes before that.
 //!
 //! Heavy Runnables take turns one at a time, by namespace and in order. A change of one keeps the controller and the
-//! API server busy for long, so its namespace rests from such changes afterwards. Results of heavy ones, and all light
-//! ones, are not affected.
+//! API server busy for long, so its namespace rests from such changes afterwards. Other reconciles of heavy ones, for
+//! results, sources and polls, take a tenth of the time at most once the namespace has used up a burst. Light ones are
+//! not affected.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -25,6 +26,11 @@ const FOR_TEMPLATES: u32 = 8;
 const REST: u32 = 19;
 /// Longest rest, since a slow API server makes reconciliations long.
 const LONGEST_REST: Duration = Duration::from_secs(30);
+/// Pause that reconciles of heavy ones without a change cause, as a multiple of their duration.
+const PAUSE: u32 = 9;
+/// Pauses that a namespace may owe before it waits: ten seconds of such reconciles, enough for the first look at a
+/// hundred and for the results of what changed before.
+const BURST: Duration = Duration::from_secs(90);
 
 /// Urgency of a reconciliation; the most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,10 +72,44 @@ pub(super) struct FairQueue {
     heavy: Option<(RunnableKey, bool)>,
     /// True if the last turn was that of a heavy Runnable.
     was_heavy: bool,
-    /// Namespaces that rest from changes of heavy Runnables, with the end of each rest.
-    rests: HashMap<String, Duration>,
+    /// Namespaces that rest from heavy Runnables.
+    rests: HashMap<String, Rest>,
     /// Time of the last call of `get`.
     asked_at: Duration,
+}
+
+/// Times until which a namespace rests from heavy Runnables.
+#[derive(Default)]
+struct Rest {
+    /// End of the rest from changed ones.
+    changed: Duration,
+    /// End of the pauses that the others owe.
+    owed: Duration,
+}
+
+impl Rest {
+    /// Returns the time from which a heavy Runnable may begin.
+    fn end(&self, has_changed: bool) -> Duration {
+        if has_changed {
+            self.changed
+        } else {
+            self.owed.saturating_sub(BURST)
+        }
+    }
+
+    /// Adds the rest after a reconcile of this duration.
+    fn add(&mut self, has_changed: bool, now: Duration, took: Duration) {
+        if has_changed {
+            self.changed = now + took.saturating_mul(REST).min(LONGEST_REST);
+        } else {
+            let pause = took.saturating_mul(PAUSE).min(LONGEST_REST);
+            self.owed = (self.owed.max(now) + pause).min(now + BURST + LONGEST_REST);
+        }
+    }
+
+    fn is_over(&self, now: Duration) -> bool {
+        self.changed.max(self.owed) <= now
+    }
 }
 
 #[derive(Default)]
@@ -156,11 +196,12 @@ impl FairQueue {
     /// Returns the next end of a rest in a namespace with a waiting heavy Runnable, when `get` must be called again. It
     /// includes rests that ended since the last call.
     pub(super) fn rest_ends(&self) -> Option<Duration> {
-        let ends = self
+        let resting = self
             .heavy_order
             .iter()
             .filter_map(|name| self.rests.get(name));
-        ends.filter(|end| **end > self.asked_at).min().copied()
+        let ends = resting.flat_map(|rest| [rest.end(true), rest.end(false)]);
+        ends.filter(|end| *end > self.asked_at).min()
     }
 
     /// Takes the next light Runnable. Those before it that are heavy by now move to the heavy ones.
@@ -207,10 +248,11 @@ impl FairQueue {
         if self.heavy.is_some() {
             return None;
         }
-        let rests = |name: &String| self.rests.get(name).is_some_and(|end| *end > now);
         let (at, next) = self.heavy_order.iter().enumerate().find_map(|(at, name)| {
             let namespace = self.namespaces.get(name).filter(|_| self.has_room(name))?;
-            Some((at, namespace.next_heavy(rests(name))?))
+            let rest = self.rests.get(name);
+            let may = |has_changed| rest.is_none_or(|rest| rest.end(has_changed) <= now);
+            Some((at, namespace.next_heavy(may)?))
         })?;
         let name = self.heavy_order.remove(at)?;
         let namespace = self.namespaces.get_mut(&name)?;
@@ -252,11 +294,9 @@ impl FairQueue {
     /// Ends a reconciliation of this duration. Returns true if the Runnable was enqueued meanwhile, and waits again.
     pub(super) fn finish(&mut self, key: &RunnableKey, now: Duration, took: Duration) -> bool {
         if let Some((_, has_changed)) = self.heavy.take_if(|(heavy, _)| heavy == key) {
-            self.rests.retain(|_, end| *end > now);
-            let rest = took.saturating_mul(REST).min(LONGEST_REST);
-            if has_changed {
-                self.rests.insert(key.namespace.clone(), now + rest);
-            }
+            self.rests.retain(|_, rest| !rest.is_over(now));
+            let rest = self.rests.entry(key.namespace.clone()).or_default();
+            rest.add(has_changed, now, took);
         }
         let Some(namespace) = self.namespaces.get_mut(&key.namespace) else {
             return false;
@@ -303,10 +343,10 @@ impl Namespace {
         self.heavy.push_back(name);
     }
 
-    /// Returns the position of the next heavy one. While the namespace `rests`, changed ones are skipped.
-    fn next_heavy(&self, rests: bool) -> Option<usize> {
-        let may = |name: &String| !rests || self.heavy_waiting.get(name) == Some(&false);
-        self.heavy.iter().position(may)
+    /// Returns the position of the next heavy one that `may` begin, by whether it has changed.
+    fn next_heavy(&self, may: impl Fn(bool) -> bool) -> Option<usize> {
+        let has_changed = |name: &String| self.heavy_waiting.get(name).copied().unwrap_or_default();
+        self.heavy.iter().position(|name| may(has_changed(name)))
     }
 
     /// Takes the next waiting Runnable, with its priority.

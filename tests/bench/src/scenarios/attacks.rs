@@ -42,6 +42,8 @@ const MOST_DELAY: f64 = 2.0;
 pub(crate) enum Attack {
     /// Runnables that read 8 objects, which just fit together.
     ObjectsThatFit,
+    /// The same beside a `ConfigMap` that they read, too, and that changes 50 times a second.
+    SourcesThatChange,
     /// Runnables that read 8 objects of 1 MB, maps in each other.
     Objects,
     /// The same with 32 objects.
@@ -94,6 +96,7 @@ impl Attack {
     async fn begin(self, ground: &Ground<'_>, tasks: &mut JoinSet<Result<()>>) -> Result<()> {
         match self {
             Self::ObjectsThatFit => heavy::sources(ground, 8, heavy::FITTING / 8).await,
+            Self::SourcesThatChange => heavy::sources_that_change(ground, tasks).await,
             Self::Objects => heavy::sources(ground, 8, heavy::MEGABYTE).await,
             Self::ManyObjects => heavy::sources(ground, 32, heavy::MEGABYTE).await,
             Self::ObjectsAlone => heavy::objects(ground, 32, heavy::MEGABYTE).await,

@@ -226,6 +226,44 @@ fn a_result_of_a_heavy_one_waits_for_no_rest_and_brings_none() {
     assert!(is_empty(&fair), "nothing is left");
 }
 
+/// Enqueues the same heavy Runnables once a second for sources or polls, and returns the number of turns, of a second
+/// each, in these seconds.
+fn polled(fair: &mut FairQueue, seconds: std::ops::Range<u64>) -> usize {
+    let mut turns = 0;
+    for now in seconds {
+        for name in 100..110 {
+            fair.enqueue(&key("a", name), Priority::Other);
+        }
+        for key in begun(fair, now) {
+            turns += 1;
+            end(fair, &key, now + 1, 1);
+        }
+    }
+    turns
+}
+
+#[test]
+fn heavy_ones_without_a_change_have_a_burst_and_then_a_tenth_of_the_time() {
+    let mut fair = FairQueue::new(16);
+    assert_eq!(polled(&mut fair, 0..12), 12, "the burst");
+    assert_eq!(polled(&mut fair, 12..600), 588 / 10);
+    // Neither another namespace nor a change of its own waits for it.
+    fair.enqueue(&key("b", 100), Priority::Other);
+    assert_eq!(begun(&mut fair, 600), [key("b", 100)]);
+    end(&mut fair, &key("b", 100), 601, 1);
+    waking(&mut fair, "a", [200]);
+    assert_eq!(begun(&mut fair, 601), [key("a", 200)]);
+    end(&mut fair, &key("a", 200), 601, 0);
+    let next = fair.rest_ends().unwrap();
+    assert!((602..=611).contains(&next.as_secs()), "{next:?}");
+    assert_eq!(begun(&mut fair, next.as_secs()).len(), 1);
+    // One very long turn makes it wait no longer than half a minute.
+    let long = fair.heavy.clone().unwrap().0;
+    end(&mut fair, &long, 1_000, 390);
+    assert_eq!(fair.rest_ends(), None, "what it owed is over meanwhile");
+    assert_eq!(polled(&mut fair, 1_000..1_600), 10 + 600 / 10);
+}
+
 #[test]
 fn a_rest_that_ends_between_two_questions_is_not_missed() {
     let mut fair = resting();

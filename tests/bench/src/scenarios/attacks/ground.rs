@@ -8,7 +8,9 @@ use futures::{AsyncBufRead, StreamExt, TryStreamExt, stream};
 use http::Request;
 use kube::Client;
 use serde_json::{Value, json};
+use tokio::{task::JoinSet, time::interval};
 
+use super::many::FIFTIETH;
 use crate::{
     api,
     kinds::RunKind,
@@ -106,6 +108,28 @@ impl<'a> Ground<'a> {
             .body(text.into_bytes())?;
         let answered = self.client.request_text(request).await;
         answered.with_context(|| format!("patching {path}"))?;
+        Ok(())
+    }
+
+    /// Makes a `ConfigMap` of two keys, one of which changes 50 times a second.
+    pub(super) async fn changing_map(&self, tasks: &mut JoinSet<Result<()>>) -> Result<()> {
+        let map = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "it" },
+            "data": { "fixed": "f", "count": "0" },
+        });
+        let maps = self.config_maps();
+        self.create(&maps, &map.to_string()).await?;
+        let client = self.client.clone();
+        tasks.spawn(async move {
+            let mut ticks = interval(FIFTIETH);
+            for count in 1_u64.. {
+                ticks.tick().await;
+                let body = json!({ "data": { "count": count.to_string() } });
+                let path = format!("{maps}/it");
+                api::send::<serde::de::IgnoredAny>(&client, "PATCH", &path, &body).await?;
+            }
+            Ok(())
+        });
         Ok(())
     }
 

@@ -70,14 +70,33 @@ pub(super) async fn objects(ground: &Ground<'_>, count: usize, chain: usize) -> 
 /// Makes Runnables that read this many objects.
 pub(super) async fn sources(ground: &Ground<'_>, count: usize, chain: usize) -> Result<()> {
     objects(ground, count, chain).await?;
+    let mut spec = plain(&json!({}));
+    spec["inputsFrom"] = inputs_of(count).into();
+    ground.many(AT_ONCE, |_| spec.clone()).await
+}
+
+fn inputs_of(objects: usize) -> Vec<Value> {
     let (api_version, kind) = (RunKind::api_version(), RunKind::number(0).kind);
-    let from = (0..count).map(|index| {
+    let from = (0..objects).map(|index| {
         json!({ "name": format!("s{index}"), "objectRef": {
             "apiVersion": api_version, "kind": kind, "name": format!("heavy-{index}"), "path": ".spec.a",
         } })
     });
+    from.collect()
+}
+
+/// Makes Runnables that read objects which just fit, and a `ConfigMap` that changes again and again.
+pub(super) async fn sources_that_change(
+    ground: &Ground<'_>,
+    tasks: &mut JoinSet<Result<()>>,
+) -> Result<()> {
+    const OBJECTS: usize = 8;
+    objects(ground, OBJECTS, FITTING / OBJECTS).await?;
+    ground.changing_map(tasks).await?;
+    let mut from = inputs_of(OBJECTS);
+    from.push(json!({ "name": "count", "configMapKeyRef": { "name": "it", "key": "count" } }));
     let mut spec = plain(&json!({}));
-    spec["inputsFrom"] = from.collect();
+    spec["inputsFrom"] = from.into();
     ground.many(AT_ONCE, |_| spec.clone()).await
 }
 

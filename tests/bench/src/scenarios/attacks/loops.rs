@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
-use tokio::{task::JoinSet, time::interval};
+use tokio::task::JoinSet;
 
-use super::{AT_ONCE, ground::Ground, many::FIFTIETH};
+use super::{AT_ONCE, ground::Ground};
 use crate::{
     api,
     kinds::RunKind,
@@ -87,29 +87,9 @@ pub(super) async fn refused(
         "data": { "shown": format!("$(runnable.spec.inputs.{shown})$") },
     } });
     ground.template("refused", &template).await?;
-    let map = json!({
-        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "it" },
-        "data": { "fixed": "f", "count": "0" },
-    });
-    ground
-        .create(&ground.config_maps(), &map.to_string())
-        .await?;
+    ground.changing_map(tasks).await?;
     let from = ["fixed", "count"]
         .map(|key| json!({ "name": key, "configMapKeyRef": { "name": "it", "key": key } }));
     let spec = json!({ "runTemplateRef": { "name": "refused" }, "inputsFrom": from });
-    ground.many(AT_ONCE, |_| spec.clone()).await?;
-    let (client, path) = (
-        ground.client.clone(),
-        format!("{}/it", ground.config_maps()),
-    );
-    tasks.spawn(async move {
-        let mut ticks = interval(FIFTIETH);
-        for count in 1_u64.. {
-            ticks.tick().await;
-            let body = json!({ "data": { "count": count.to_string() } });
-            api::send::<serde::de::IgnoredAny>(&client, "PATCH", &path, &body).await?;
-        }
-        Ok(())
-    });
-    Ok(())
+    ground.many(AT_ONCE, |_| spec.clone()).await
 }
