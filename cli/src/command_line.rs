@@ -15,8 +15,8 @@ use crate::{
     max_term_width = 100,
     after_help = "\
 Exit codes: 0 success; 1 problems found (errors, failed tests, differences); 2 the command could not do its
-work. `cartouche help COMMAND` shows examples. Installed as kubectl-cartouche, it is called as
-`kubectl cartouche`."
+work, or not all of it. `cartouche help COMMAND` shows examples. Installed as kubectl-cartouche, it is called
+as `kubectl cartouche`."
 )]
 pub(crate) struct CommandLine {
     /// Use of colours; the variable `NO_COLOR` is honoured

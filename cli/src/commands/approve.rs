@@ -22,7 +22,7 @@ use crate::{
         prospect::{self, Edited, Prospect},
         selection::plain,
     },
-    outcome::{FAILED, FOUND, Outcome, print_error},
+    outcome::{FAILED, FOUND, GOOD, Outcome, print_error},
 };
 use answer::ApproveAnswer;
 use waiting::{ApprovalState, waiting};
@@ -49,7 +49,7 @@ read anything else. If you may not read the last run, there is no comparison.
 
 Without a terminal --yes or --approval is needed.
 
-Exit code 0 also if no run waits for approval; 1 if you say no, or if it failed for some of several.")]
+Exit code 0 also if no run waits for approval; 1 if you say no; 2 if it failed for one or more of them.")]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "flags that have nothing to do with each other"
@@ -182,9 +182,8 @@ async fn each(names: &[String], args: &ApproveArgs, cluster: &Cluster) -> anyhow
         },
         code: match failures {
             0 if is_no => FOUND,
-            0 => 0,
-            _ if failures == count => FAILED,
-            _ => FOUND,
+            0 => GOOD,
+            _ => FAILED,
         },
         ..Outcome::default()
     })

@@ -45,7 +45,7 @@ The annotation carto.run/cancel-request of the run has the user and the reason; 
 them. --run stops an earlier run that is still running, by its number in `cartouche history`. The command asks before
 it stops more than one run; without a terminal --yes is needed.
 
-Exit code 1 if some of them could not be stopped.")]
+Exit code 1 if you say no; 2 if one or more of them could not be stopped.")]
 pub(crate) struct CancelArgs {
     #[command(flatten)]
     which: ManyArgs,

@@ -225,7 +225,7 @@ async fn each(
     let mut outcome = Outcome::default();
     if failures > 0 {
         outcome.err = format!("{failures} of {count} failed\n");
-        outcome.code = FOUND;
+        outcome.code = FAILED;
     } else if !args.dry_run {
         outcome.err = format!("{} of {count} done\n", count - left_alone);
     }

@@ -41,8 +41,9 @@ If the API server refuses the current run (a quota, a webhook), the command asks
 annotation carto.run/retry-now. It then asks for no further run and notes no reason; with --token it asks for one more
 run. A re-run does not wait for a scheduled retry (spec.retry), and is attempt 1 itself.
 
-The command asks before it changes more than one Runnable; without a terminal --yes is needed. Exit code 1 if it failed
-for some of them.")]
+The command asks before it changes more than one Runnable; without a terminal --yes is needed.
+
+Exit code 1 if you say no; 2 if it failed for one or more of them.")]
 pub(crate) struct RerunArgs {
     #[command(flatten)]
     which: ManyArgs,

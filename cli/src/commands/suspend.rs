@@ -25,7 +25,7 @@ Sets spec.suspend. A running run continues, and its outputs still arrive; `carto
 meanwhile run when the Runnable is resumed. If your manifests are in Git, set spec.suspend there: a GitOps tool may
 revert this change. The command asks before it changes more than one Runnable; without a terminal --yes is needed.
 
-Exit code 1 if it failed for some of them.")]
+Exit code 1 if you say no; 2 if it failed for one or more of them.")]
 pub(crate) struct SuspendArgs {
     #[command(flatten)]
     which: ManyArgs,
@@ -43,7 +43,7 @@ Examples:
 Removes spec.suspend. If anything has changed since the last run, or a re-run was requested, a run is made
 immediately. The command asks before it changes more than one Runnable; without a terminal --yes is needed.
 
-Exit code 1 if it failed for some of them.")]
+Exit code 1 if you say no; 2 if it failed for one or more of them.")]
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
     which: ManyArgs,

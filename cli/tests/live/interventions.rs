@@ -74,7 +74,7 @@ pub async fn of_many(story: &Story) -> Result<()> {
     let with_missing = [&both[..], &["nobody", "--yes"]].concat();
     let done = story.cartouche(&with_missing);
     ensure!(
-        done.code == 1 && done.err.ends_with("1 of 3 failed\n"),
+        done.code == 2 && done.err.ends_with("1 of 3 failed\n"),
         "{}",
         done.err
     );

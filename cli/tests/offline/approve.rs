@@ -413,7 +413,7 @@ fn programs_are_told_what_is_approved() {
     assert_eq!(given[0]["approved"], true);
     let none = answer(Server::default(), &["approve", "--all"], 0);
     assert_eq!(none, json!([]));
-    let some = answer(waits(), &["approve", "hello", "lost", "--yes"], 1);
+    let some = answer(waits(), &["approve", "hello", "lost", "--yes"], 2);
     assert_eq!(
         (&some[0]["approved"], &some[1]["approved"]),
         (&json!(true), &json!(false))
@@ -431,7 +431,7 @@ fn each_of_several_is_shown_and_told_by_itself() {
         "lost",
         "--yes",
     ]);
-    assert_eq!(both.code, 1);
+    assert_eq!(both.code, 2);
     assert!(
         both.out.contains("run 1 of hello is approved"),
         "{}{}",

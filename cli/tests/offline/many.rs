@@ -155,7 +155,7 @@ fn a_dry_run_does_not_promise_to_stop_what_cannot_be_stopped() {
     assert_eq!((alone.code, alone.out.as_str()), (2, ""));
     assert!(alone.err.contains(not_known), "{}", alone.err);
     let all = played.cartouche(&["cancel", "--all", "--dry-run"]);
-    assert_eq!(all.code, 1);
+    assert_eq!(all.code, 2);
     assert_eq!(
         all.out,
         "job would have its run stopped (dry run: nothing was changed)\n"
@@ -168,7 +168,7 @@ fn what_is_not_there_is_told_before_and_is_not_in_the_question() {
     let played = at_work();
     // Only one is left: there is no question, which a test could not answer.
     let one = played.cartouche(&["rerun", "job", "lost", "--token", "t"]);
-    assert_eq!(one.code, 1, "{}", one.err);
+    assert_eq!(one.code, 2, "{}", one.err);
     assert!(one.out.contains("job will run again"), "{}", one.out);
     assert!(one.err.contains("there is no Runnable lost"), "{}", one.err);
     let three = played.cartouche(&["rerun", "job", "backup", "lost"]);

@@ -239,7 +239,7 @@ fn a_refresh_that_can_choose_nothing_is_an_error_and_writes_nothing() {
         }
     }
     let several = played.cartouche(&["profile", "refresh", "hello", "free", "--yes"]);
-    assert_eq!(several.code, 1, "{}{}", several.out, several.err);
+    assert_eq!(several.code, 2, "{}{}", several.out, several.err);
     assert!(several.err.contains("1 of 2 failed"), "{}", several.err);
     assert!(played.asked("PATCH").is_empty());
     // A user who may not list the profiles can request a refresh all the same, and the controller chooses.

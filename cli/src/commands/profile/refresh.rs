@@ -51,7 +51,7 @@ chosen profile, and --rerun asks for one. --dry-run shows the profile that would
 next run. JSON and YAML are lists, with the profile before and after. The command asks before it changes more than one
 Runnable; without a terminal --yes is needed.
 
-Exit code 1 if it failed for some of several, or if --dry-run finds that no profile can be chosen.")]
+Exit code 1 if you say no, or if --dry-run finds that no profile can be chosen; 2 if it failed for one or more of them.")]
 pub(crate) struct RefreshArgs {
     #[command(flatten)]
     which: ManyArgs,

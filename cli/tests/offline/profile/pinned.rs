@@ -36,7 +36,7 @@ fn of_several_the_others_are_asked_for_where_one_can_choose_nothing() {
         });
         let done =
             played.cartouche(&[&["profile", "refresh", "--yes", "--token", "t"], named].concat());
-        assert_eq!(done.code, 1, "{named:?}: {}{}", done.out, done.err);
+        assert_eq!(done.code, 2, "{named:?}: {}{}", done.out, done.err);
         for part in [
             "stuck keeps its profile: no other profile can be chosen",
             "1 of 2 failed\n",
