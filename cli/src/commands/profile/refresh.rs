@@ -1,5 +1,7 @@
 //! `cartouche profile refresh`.
 
+mod refreshed;
+
 use std::{collections::BTreeMap, fmt::Write as _, sync::Mutex};
 
 use anyhow::{anyhow, bail};
@@ -20,21 +22,16 @@ use kube::{
     Api, ResourceExt as _,
     api::{Patch, PatchParams},
 };
-use serde::Serialize;
 use serde_json::json;
 
 use crate::{
     cluster::{CLIENT, Cluster, ClusterArgs, within},
     commands::many::{self, Deed, ManyArgs, Plan},
     format::OutputFormat,
-    live::{
-        object_diff::{self, FieldChange},
-        profiles,
-        prospect::{Prospect, render_refresh},
-        selection::plain,
-    },
+    live::{profiles, prospect::render_refresh, selection::plain},
     outcome::{FAILED, FOUND, Outcome},
 };
+use refreshed::Refreshed;
 
 /// Refresh the profile of Runnables
 #[derive(Args, Debug)]
@@ -71,9 +68,6 @@ pub(crate) struct RefreshArgs {
     pub(crate) cluster: ClusterArgs,
 }
 
-/// Separator between a problem and its cure in one text.
-const TO_DO: &str = "; to do: ";
-
 /// Refresh of profiles, performed on each Runnable.
 struct Refresh {
     token: String,
@@ -84,30 +78,6 @@ struct Refresh {
     output: OutputFormat,
     /// Answers for a program, by the name of the Runnable.
     found: Mutex<BTreeMap<String, Refreshed>>,
-}
-
-/// Profile of a Runnable before and after a request. Profiles are written as `<name>@<generation>`.
-#[derive(Clone, Debug, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Refreshed {
-    name: String,
-    namespace: String,
-    /// Profile of the next run without the request.
-    before: Option<String>,
-    /// Profile of the next run after the request.
-    after: Option<String>,
-    /// Token of the request, if one was written.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    request: Option<String>,
-    /// Reason why the profile stays the same or is unknown.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    problem: Option<String>,
-    /// Reason why no next run can be made without the request.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    problem_before: Option<String>,
-    /// Changes of the next run.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    changes: Vec<FieldChange>,
 }
 
 pub(crate) async fn execute(args: &RefreshArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
@@ -329,69 +299,4 @@ async fn dry_run(args: &RefreshArgs, token: &str, cluster: &Cluster) -> anyhow::
         .write(&all, |all| all.iter().map(Refreshed::text).collect())?;
     outcome.err.push_str("dry run: nothing was changed\n");
     Ok(outcome)
-}
-
-impl Refreshed {
-    /// Returns the profiles of the next run without and with the request.
-    fn foreseen(
-        runnable: &Runnable,
-        before: &anyhow::Result<Prospect>,
-        after: anyhow::Result<Prospect>,
-    ) -> Self {
-        let version = |it: &Prospect| it.profile.as_ref().map(ToString::to_string);
-        let found = Self {
-            name: runnable.name_any(),
-            namespace: runnable.namespace().unwrap_or_default(),
-            before: before.as_ref().ok().and_then(version),
-            problem_before: before.as_ref().err().map(in_words),
-            ..Self::default()
-        };
-        let after = match after {
-            Ok(after) => after,
-            Err(error) => {
-                return Self {
-                    problem: Some(in_words(&error)),
-                    ..found
-                };
-            }
-        };
-        let changes = before.as_ref().map(|before| {
-            let [old, new] = [before, &after].map(|it| it.run.rendered.document());
-            object_diff::changes(old, new)
-        });
-        let problem = after.unknown_profile.clone();
-        Self {
-            after: version(&after),
-            problem: problem.or_else(|| after.not_refreshed.clone()),
-            changes: changes.unwrap_or_default(),
-            ..found
-        }
-    }
-
-    /// Returns what the new profile replaces, as the rest of a sentence.
-    fn instead(&self) -> String {
-        match (&self.before, &self.problem_before) {
-            (before, None) if *before == self.after => " again".to_owned(),
-            (Some(before), _) => format!(" instead of {before}"),
-            (None, Some(why)) => format!("; without the refresh: {why}"),
-            (None, None) => " instead of no profile".to_owned(),
-        }
-    }
-
-    fn text(&self) -> String {
-        let said = if let Some(why) = &self.problem {
-            why.clone()
-        } else {
-            let after = self.after.as_deref().unwrap_or("no profile");
-            format!("{after} would be chosen{}", self.instead())
-        };
-        let said = said.replace(TO_DO, "\n  to do: ");
-        let mut out = format!("{}: {said}\n", self.name);
-        out.push_str(&object_diff::format_changes(&self.changes));
-        out
-    }
-}
-
-fn in_words(error: &anyhow::Error) -> String {
-    format!("{error:#}").replace("\nhint: ", TO_DO)
 }
