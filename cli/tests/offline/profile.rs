@@ -216,6 +216,8 @@ fn a_dry_run_says_which_would_be_chosen_and_what_that_changes() {
         gone.out,
         "hello: new@1 would be chosen; without the refresh: its profile 'old' does not exist\n  to do: create it again, or choose another one for the next run: `cartouche profile refresh`\n"
     );
+    let unlisted = server(Vec::new()).cartouche(&["profile", "refresh", "hello", "--dry-run"]);
+    assert_eq!(unlisted.code, 2, "{}{}", unlisted.out, unlisted.err);
     assert!(played.asked("PATCH").is_empty());
 }
 

@@ -29,7 +29,7 @@ use crate::{
     commands::many::{self, Deed, ManyArgs, Plan},
     format::OutputFormat,
     live::{profiles, prospect::render_refresh, selection::plain},
-    outcome::{FAILED, FOUND, Outcome},
+    outcome::{FAILED, Outcome},
 };
 use refreshed::Refreshed;
 
@@ -48,7 +48,8 @@ chosen profile, and --rerun asks for one. --dry-run shows the profile that would
 next run. JSON and YAML are lists, with the profile before and after. The command asks before it changes more than one
 Runnable; without a terminal --yes is needed.
 
-Exit code 1 if you say no, or if --dry-run finds that no profile can be chosen; 2 if it failed for one or more of them.")]
+Exit code 1 if you say no, or if --dry-run finds that no profile can be chosen; 2 if it failed for one or more of
+them, or if --dry-run cannot read the template or the profiles.")]
 pub(crate) struct RefreshArgs {
     #[command(flatten)]
     which: ManyArgs,
@@ -291,8 +292,8 @@ async fn dry_run(args: &RefreshArgs, token: &str, cluster: &Cluster) -> anyhow::
             }
         }
     }
-    if all.iter().any(|it| it.problem.is_some()) {
-        outcome.code = outcome.code.max(FOUND);
+    for found in &all {
+        outcome.code = outcome.code.max(found.code());
     }
     outcome.out = args
         .output

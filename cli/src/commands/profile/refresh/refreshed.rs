@@ -4,9 +4,12 @@ use cartouche_crds::Runnable;
 use kube::ResourceExt as _;
 use serde::Serialize;
 
-use crate::live::{
-    object_diff::{self, FieldChange},
-    prospect::Prospect,
+use crate::{
+    live::{
+        object_diff::{self, FieldChange},
+        prospect::Prospect,
+    },
+    outcome::{FAILED, FOUND, GOOD},
 };
 
 /// Separator between a problem and its cure in one text.
@@ -34,6 +37,9 @@ pub(super) struct Refreshed {
     /// Changes of the next run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) changes: Vec<FieldChange>,
+    /// True if profiles cannot be read, so that it is unknown which one would be chosen.
+    #[serde(skip)]
+    pub(super) is_unknown: bool,
 }
 
 impl Refreshed {
@@ -67,9 +73,19 @@ impl Refreshed {
         let problem = after.unknown_profile.clone();
         Self {
             after: version(&after),
+            is_unknown: problem.is_some(),
             problem: problem.or_else(|| after.not_refreshed.clone()),
             changes: changes.unwrap_or_default(),
             ..found
+        }
+    }
+
+    /// Returns the exit code of a dry run for this Runnable.
+    pub(super) fn code(&self) -> u8 {
+        match self.problem {
+            _ if self.is_unknown => FAILED,
+            Some(_) => FOUND,
+            None => GOOD,
         }
     }
 
