@@ -2,7 +2,7 @@
 
 mod picture;
 
-use std::{env, fs, os::unix::fs::symlink, process::Command};
+use std::{collections::BTreeSet, env, fs, os::unix::fs::symlink, process::Command};
 
 use anyhow::{Context as _, Result, ensure};
 use cartouche_tests::{cluster::Seen, repository};
@@ -80,6 +80,7 @@ impl<'a> Place<'a> {
         let text = fs::read_to_string(repository().join("docs").join(&page))?;
         let consoles = text.split("```console\n").skip(1);
         let consoles = consoles.filter_map(|rest| rest.split("```").next());
+        let roles_before = self.roles().await?;
         let mut played = Vec::new();
         for step in consoles.flat_map(steps) {
             let result = self.step(&step).await;
@@ -87,7 +88,20 @@ impl<'a> Place<'a> {
             played.push(Step { printed, ..step });
         }
         ensure!(played.len() > 8, "{page} has {} commands", played.len());
+        let roles = self.roles().await?;
+        let left: Vec<_> = roles.difference(&roles_before).collect();
+        ensure!(left.is_empty(), "{page} leaves {left:?}");
         Ok(played)
+    }
+
+    /// Returns the generated Roles and RoleBindings of the namespace, which a page has to remove itself.
+    async fn roles(&self) -> Result<BTreeSet<String>> {
+        let namespace = &self.story.namespace;
+        let list = "get roles,rolebindings --output name --namespace";
+        let arguments: Vec<&str> = list.split(' ').chain([namespace.as_str()]).collect();
+        let names = self.story.cluster.kubectl(&arguments).await?;
+        let generated = names.lines().filter(|name| name.contains("/cartouche:"));
+        Ok(generated.map(str::to_owned).collect())
     }
 
     /// Carries out a step. Returns what its command prints.
