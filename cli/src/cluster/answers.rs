@@ -76,7 +76,7 @@ pub(super) fn nothing_inferred(error: InferConfigError) -> anyhow::Error {
 pub(crate) fn explain_error(what: &str, error: kube::Error) -> anyhow::Error {
     match &error {
         kube::Error::Api(status) if status.code == 404 && is_no_kind(status) => anyhow!(
-            "{what}: Cartouche is not installed in this cluster, which does not have the kind\nhint: kubectl apply -k config/default; or is this the wrong context?"
+            "{what}: Cartouche is not installed in this cluster, which does not have the kind\nhint: is this the right context? If so, a cluster administrator has to install Cartouche first, with its chart or dist/install.yaml (docs/how-to/install.md)"
         ),
         kube::Error::Api(status) if status.code == 403 && lacks_a_right(&status.message) => {
             AccessDenied::new(what, &status.message, where_roles_are(&status.message)).into()
@@ -162,5 +162,17 @@ mod tests {
         let error = kube::Error::Api(Box::new(serde_json::from_value(status).unwrap()));
         let told = explain_error("listing Runnables", error).to_string();
         assert!(told.contains("\nhint: log in again"), "{told}");
+    }
+
+    #[test]
+    fn without_the_kind_the_hint_needs_no_checkout() {
+        let status = serde_json::json!({
+            "kind": "Status", "status": "Failure", "code": 404, "reason": "NotFound", "message": "404 page not found",
+        });
+        let error = kube::Error::Api(Box::new(serde_json::from_value(status).unwrap()));
+        let text = explain_error("listing Runnables", error).to_string();
+        let (_, hint) = text.split_once("\nhint: ").unwrap();
+        assert!(hint.contains("dist/install.yaml"), "{text}");
+        assert!(!hint.contains("config/"), "{text}");
     }
 }
