@@ -4,8 +4,8 @@ mod awaited;
 mod condition_value;
 mod follows;
 mod pending;
+mod run_message;
 mod run_state;
-mod told;
 mod unsatisfied;
 
 use std::sync::Arc;
@@ -37,9 +37,9 @@ use crate::{
 pub use awaited::{awaited_for, image_awaited_for};
 pub use condition_value::ConditionValue;
 pub use pending::{dry_run_told, waits_for_more};
+pub use run_message::{BEING_MADE, NOT_ENDED, is_at_work, said_of_run};
+use run_message::{describe_run, is_of_run};
 pub use run_state::RunState;
-pub use told::{BEING_MADE, NOT_ENDED, is_at_work, said_of_run};
-use told::{describe_run, is_of_run};
 use unsatisfied::unsatisfied;
 
 /// Returns true if the stored status already reports this health of its run, with or without the words of
