@@ -196,9 +196,10 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Builds the graph of these Runnables. `told` has the knowledge of Runnables that are read and are not among them.
+    /// Builds the graph of these Runnables. `outside` has the knowledge of Runnables that are read and are not among
+    /// them.
     #[must_use]
-    pub fn new(runnables: &[Runnable], told: &BTreeMap<Id, NodeKnowledge>) -> Self {
+    pub fn new(runnables: &[Runnable], outside: &BTreeMap<Id, NodeKnowledge>) -> Self {
         let mut edges: Vec<Edge> = runnables.iter().flat_map(edges).collect();
         // The sort is stable: the edges of one Runnable keep their order.
         edges.sort_by(|one, other| one.to.cmp(&other.to));
@@ -214,7 +215,7 @@ impl Graph {
         for edge in &edges {
             nodes.entry(edge.from.clone()).or_insert_with(|| {
                 let known = if edge.from.is_runnable() {
-                    told.get(&edge.from).cloned()
+                    outside.get(&edge.from).cloned()
                 } else {
                     Some(NodeKnowledge::Named)
                 };
@@ -367,15 +368,15 @@ fn cycles(links: &[(&Id, &Id)]) -> Vec<Vec<Id>> {
     for (from, to) in links {
         sources.entry(to).or_default().insert(from);
     }
-    let mut told: BTreeSet<&Id> = BTreeSet::new();
+    let mut shown: BTreeSet<&Id> = BTreeSet::new();
     let mut cycles = Vec::new();
     for id in sources.keys() {
-        if told.contains(id) {
+        if shown.contains(id) {
             continue;
         }
         let reads = |id: &&Id| sources.get(*id).cloned().unwrap_or_default();
         if let Some(way) = graph::way_round(id, reads) {
-            told.extend(&way);
+            shown.extend(&way);
             cycles.push(way.into_iter().cloned().collect());
         }
     }

@@ -172,14 +172,14 @@ impl Definitions {
     pub fn drop_fields(&self, fields: &[String], now: Duration) -> Duration {
         let mut state = lock(&self.state);
         let before = state.dropped.take();
-        let is_told = before.as_ref().filter(|it| now < it.held_until);
+        let still_held = before.as_ref().filter(|it| now < it.held_until);
         // Many reconciliations find it out at the same time.
-        let times = is_told.map_or_else(
+        let times = still_held.map_or_else(
             || before.as_ref().map_or(0, |it| it.times + 1),
             |it| it.times,
         );
         let held = HELD_FOR.saturating_mul(1 << times.min(16));
-        let held_until = is_told.map_or(now + held.min(HELD_AT_MOST), |it| it.held_until);
+        let held_until = still_held.map_or(now + held.min(HELD_AT_MOST), |it| it.held_until);
         state.dropped = Some(Dropped {
             fields: fields.join(", "),
             times,

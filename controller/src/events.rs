@@ -68,7 +68,7 @@ impl Events {
     /// Starts the task that sends events, at a rate per second.
     #[must_use]
     pub fn start(requests: Requests, metrics: Metrics, rate: u32) -> Self {
-        let (news, told) = mpsc::channel(1);
+        let (news, received) = mpsc::channel(1);
         let waiting = Arc::<Mutex<PendingEvents>>::default();
         let sender = Sender {
             requests,
@@ -76,7 +76,7 @@ impl Events {
             metrics: metrics.clone(),
             pace: RateLimit::new(f64::from(rate)),
         };
-        tokio::spawn(sender.send_all(told));
+        tokio::spawn(sender.send_all(received));
         Self {
             waiting,
             news,

@@ -91,7 +91,7 @@ pub struct Memory {
     /// Time of the last report that another controller writes the status.
     pub reported_other: Option<Duration>,
     /// Digest of the last report that another release is needed, and its time.
-    pub told_release: Option<(u64, Duration)>,
+    pub reported_release: Option<(u64, Duration)>,
     /// Uids of the unknown runs that were reported.
     pub reported: BTreeSet<String>,
     /// True if it was reported that the kind of its runs is polled.
@@ -228,9 +228,9 @@ impl Memories {
 
 /// Digest of something that was reported, to recognize it. It never leaves the process.
 #[must_use]
-pub fn digest(told: impl Hash) -> u64 {
+pub fn digest(value: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
-    told.hash(&mut hasher);
+    value.hash(&mut hasher);
     hasher.finish()
 }
 

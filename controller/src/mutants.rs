@@ -78,7 +78,7 @@ pub enum Mutant {
     /// A run begins beside one that it should wait for.
     RunsBeside,
     /// A run begins as soon as the one before it was asked to stop.
-    ToldIsOver,
+    AskedIsOver,
     /// An approval counts for any run of its number.
     ApprovedByNumber,
     /// The approved document is not compared again once a run has its number.

@@ -140,9 +140,11 @@ fn of_runs(
     let accepted = conditions.find(|condition| {
         condition.type_ == ACCEPTED && condition.observed_generation == Some(compiled.generation)
     });
-    let told = accepted.and_then(|accepted| accepted.message.rsplit_once(OF_RUNS));
-    let told = told.into_iter().flat_map(|(_, told)| told.split(AND));
-    let mut all: Vec<&str> = told.collect();
+    let warnings = accepted.and_then(|accepted| accepted.message.rsplit_once(OF_RUNS));
+    let warnings = warnings
+        .into_iter()
+        .flat_map(|(_, warnings)| warnings.split(AND));
+    let mut all: Vec<&str> = warnings.collect();
     for warning in warned {
         if all.len() < MOST && !all.contains(&warning.as_str()) {
             all.push(warning);

@@ -77,18 +77,18 @@ impl RunnableStatus {
         let from = self.outputs_from.iter();
         let from = from.map(|it| OBJECT_BYTES + it.name.len() + sources(it.sources.as_ref()));
         let current = self.current_run.iter().map(|it| {
-            let told = [&it.approved, &it.rerun_token].into_iter().flatten();
-            let told: usize = told.map(String::len).sum();
+            let texts = [&it.approved, &it.rerun_token].into_iter().flatten();
+            let texts: usize = texts.map(String::len).sum();
             2 * OBJECT_BYTES
-                + told
+                + texts
                 + it.name.len()
                 + it.api_version.len()
                 + sources(it.sources.as_ref())
                 + unknown(&it.unknown_fields)
         });
         let pending = self.pending.iter().map(|it| {
-            let told = [&it.approval, &it.dry_run].into_iter().flatten();
-            OBJECT_BYTES + told.map(String::len).sum::<usize>()
+            let texts = [&it.approval, &it.dry_run].into_iter().flatten();
+            OBJECT_BYTES + texts.map(String::len).sum::<usize>()
         });
         let failed = self
             .failure
@@ -130,11 +130,11 @@ impl RunnableStatus {
 }
 
 fn entry(entry: &HistoryEntry) -> usize {
-    let told = [&entry.uid, &entry.taken_by, &entry.rerun_token];
-    let told: usize = told.into_iter().flatten().map(String::len).sum();
+    let texts = [&entry.uid, &entry.taken_by, &entry.rerun_token];
+    let texts: usize = texts.into_iter().flatten().map(String::len).sum();
     let keys: usize = entry.unknown.iter().map(|pair| pair.len() + 1).sum();
     OBJECT_BYTES
-        + told
+        + texts
         + keys
         + entry.input_hash.len()
         + entry.api_version.len()

@@ -32,9 +32,9 @@ const STOPPED: &str =
 #[must_use]
 pub fn advice<'a>(status: &RunnableStatus, blocking: &'a Condition) -> Option<Cow<'a, str>> {
     if blocking.type_ == RUN_TEMPLATE_READY {
-        let told = MessageParts::parse(&blocking.message);
+        let parts = MessageParts::parse(&blocking.message);
         let unsaid = "correct what the message names, in the Runnable or in its template";
-        return Some(told.to_do.unwrap_or(unsaid).into());
+        return Some(parts.to_do.unwrap_or(unsaid).into());
     }
     of_run(status, blocking).map(|advice| with_profile(advice, status))
 }

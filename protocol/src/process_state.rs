@@ -167,8 +167,8 @@ impl ProcessState {
         managers.any(|manager| manager != Some(FIELD_MANAGER)) && self.known_writers != entries
     }
 
-    /// Returns true if the cached version is older than our latest write, and remembers that.
-    pub fn check_cached_version(&mut self, cached: Option<&str>) -> bool {
+    /// Detects that the cached version is older than our latest write, and remembers that. Returns true if so.
+    pub fn detect_stale_cache(&mut self, cached: Option<&str>) -> bool {
         let cached = cached.and_then(|version| version.parse::<u64>().ok());
         self.waits_for_cache = cached
             .zip(self.written)

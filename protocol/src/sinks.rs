@@ -51,8 +51,9 @@ impl Sinks {
     #[must_use]
     pub fn from_status(stored: &RunnableStatus) -> Self {
         let failed = Category::OutputSinkFailed.as_str();
-        let told = find(stored, RUN_TEMPLATE_READY).filter(|told| told.reason == failed);
-        let is_stalled = find(stored, STALLED).is_some_and(|told| told.reason == failed);
+        let condition =
+            find(stored, RUN_TEMPLATE_READY).filter(|condition| condition.reason == failed);
+        let is_stalled = find(stored, STALLED).is_some_and(|condition| condition.reason == failed);
         let requeue = if is_stalled {
             Requeue::OnChange
         } else {
@@ -62,7 +63,7 @@ impl Sinks {
         Self {
             written: stored.sinks.clone(),
             sensitive: stored.sensitive_outputs.clone(),
-            error: told.map(|told| error(told.message.clone())),
+            error: condition.map(|condition| error(condition.message.clone())),
         }
     }
 

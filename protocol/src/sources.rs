@@ -134,13 +134,14 @@ impl Seen {
     /// other.
     #[must_use]
     pub fn has_read(&self) -> bool {
-        let told = find(&self.status, RUN_TEMPLATE_READY);
+        let reported = find(&self.status, RUN_TEMPLATE_READY);
         // A reason of a later release may be one that precludes reading.
         let precludes = |reason: &str| {
             Category::parse(reason)
                 .is_none_or(|it| it.precludes_rendering() || it == Category::OtherController)
         };
-        let is_unread = told.is_some_and(|told| told.reason != READY && precludes(&told.reason));
+        let is_unread = reported
+            .is_some_and(|reported| reported.reason != READY && precludes(&reported.reason));
         self.is_observed() && !is_unread
     }
 
@@ -235,7 +236,7 @@ fn behind(status: &RunnableStatus) -> BTreeSet<String> {
 fn keep_reported(status: RunnableStatus) -> RunnableStatus {
     let history = status.history.iter().filter(|run| run.result.is_none());
     let conditions = status.conditions.into_iter();
-    let told = conditions.filter_map(|mut it| match it.type_.as_str() {
+    let reported = conditions.filter_map(|mut it| match it.type_.as_str() {
         READY | RECONCILING | STALLED => Some(it),
         RUN_TEMPLATE_READY => {
             // Only its reason is needed.
@@ -246,7 +247,7 @@ fn keep_reported(status: RunnableStatus) -> RunnableStatus {
     });
     RunnableStatus {
         observed_generation: status.observed_generation,
-        conditions: told.collect(),
+        conditions: reported.collect(),
         outputs_from: status.outputs_from,
         current_run: status.current_run,
         pending: status.pending,

@@ -36,7 +36,7 @@ use crate::{
 };
 pub use awaited::{awaited_for, image_awaited_for};
 pub use condition_value::ConditionValue;
-pub use pending::{dry_run_told, waits_for_more};
+pub use pending::{reported_dry_run, waits_for_more};
 pub use run_message::{BEING_MADE, NOT_ENDED, is_at_work, said_of_run};
 use run_message::{describe_run, is_of_run};
 pub use run_state::RunState;
@@ -57,7 +57,7 @@ pub fn reports(stored: &RunnableStatus, health: &Health) -> bool {
 /// API server has reached that second yet. No age is computed from it: the object may date from a time when that
 /// server's clock was fast.
 #[must_use]
-pub fn told_at(now: Option<Timestamp>, created: Option<Timestamp>) -> Option<Timestamp> {
+pub fn statement_time(now: Option<Timestamp>, created: Option<Timestamp>) -> Option<Timestamp> {
     now.map(|now| created.map_or(now, |at| now.max(at)))
 }
 
@@ -97,7 +97,7 @@ pub fn status(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) ->
         .chain([Some((READY, ready)), extra, unwatched(facts)]);
     let (stored, now) = (
         &facts.stored.conditions,
-        told_at(facts.now, facts.runnable.created).unwrap_or(Timestamp::UNIX_EPOCH),
+        statement_time(facts.now, facts.runnable.created).unwrap_or(Timestamp::UNIX_EPOCH),
     );
     let generation = Some(facts.runnable.generation);
     let status = RunnableStatus {

@@ -23,7 +23,7 @@ pub const MOST_SOURCES: usize = 64;
 const ABSENT: &str = "absent";
 
 /// Longest revision of an object that is kept verbatim, in bytes.
-const LONGEST_TOLD: usize = 128;
+const LONGEST_VALUE: usize = 128;
 
 /// The content of a source, in one word. Equal content has equal revisions: a run with the same
 /// outputs as the one before causes no change.
@@ -78,7 +78,7 @@ impl Revision {
     #[must_use]
     pub fn from_value(value: &Value) -> Self {
         match value {
-            Value::String(text) if text.len() <= LONGEST_TOLD && text != ABSENT => {
+            Value::String(text) if text.len() <= LONGEST_VALUE && text != ABSENT => {
                 Self::from_text(text)
             }
             other => Self::of_value(other),

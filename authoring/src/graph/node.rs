@@ -143,8 +143,8 @@ impl RunnableState {
                 ", suspended"
             });
         }
-        let told = self.ready.as_ref().map(|(_, reason)| reason);
-        if let Some(pending) = self.pending.as_ref().filter(|it| Some(*it) != told) {
+        let ready_reason = self.ready.as_ref().map(|(_, reason)| reason);
+        if let Some(pending) = self.pending.as_ref().filter(|it| Some(*it) != ready_reason) {
             words.push_str(", a run waits: ");
             words.push_str(pending);
         }

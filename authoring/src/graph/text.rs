@@ -22,8 +22,8 @@ pub fn text(graph: &Graph) -> String {
         line(&mut out, graph, &nodes, node, edges.unwrap_or_default());
     }
     for way in &graph.cycles {
-        let told = Diagnosis::DependencyCycle(way.iter().map(Id::as_source).collect());
-        let _ = writeln!(out, "cycle: {}", in_one_line(&told.to_string()));
+        let diagnosis = Diagnosis::DependencyCycle(way.iter().map(Id::as_source).collect());
+        let _ = writeln!(out, "cycle: {}", in_one_line(&diagnosis.to_string()));
     }
     match graph.alone {
         0 => {}

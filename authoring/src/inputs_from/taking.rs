@@ -69,8 +69,8 @@ impl<'a> Taking<'a> {
         }
         if let Err(unusable) = object::read(document, object.kind, &BTreeSet::from([entry.key()])) {
             let fault = unusable.fault(entry.name(), entry.key(), &object);
-            let told = self.make_finding(&entry, fault, &object, document);
-            return given.note_wrong(&entry, told);
+            let report = self.make_finding(&entry, fault, &object, document);
+            return given.note_wrong(&entry, report);
         }
         self.documents.insert(object, document);
         self.entries.push(entry);
@@ -132,8 +132,8 @@ impl<'a> Taking<'a> {
                 }
             };
             if let Some((fault, hint)) = fault {
-                let told = self.make_finding(entry, fault, object, document);
-                given.note_wrong(entry, told.maybe_help(hint));
+                let report = self.make_finding(entry, fault, object, document);
+                given.note_wrong(entry, report.maybe_help(hint));
             }
         }
         given.values.extend(taken.values);
@@ -168,13 +168,13 @@ impl<'a> Taking<'a> {
         document: &Document,
     ) -> Finding {
         let part = entry.steps(&[entry.reference(), object.kind.part()]);
-        let told = finding(self.runnable, fault).at(self.runnable.place_at(&part));
+        let report = finding(self.runnable, fault).at(self.runnable.place_at(&part));
         let value = document.root.at(&["data", entry.key()]);
         match value.filter(|_| object.kind == SourceKind::ConfigMap) {
             Some(value) => {
-                told.with_related(document.place(&value.span), format!("{object} has this"))
+                report.with_related(document.place(&value.span), format!("{object} has this"))
             }
-            None => told.beside(document, format!("{object} is this")),
+            None => report.beside(document, format!("{object} is this")),
         }
     }
 

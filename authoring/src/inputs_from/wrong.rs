@@ -27,10 +27,10 @@ pub(super) struct WrongElements {
 pub(super) fn find(runnable: &Document, entries: &[Entry]) -> WrongElements {
     let inputs: Option<BTreeMap<String, Value>> = runnable.field("inputs");
     let sources: Vec<InputSource> = entries.iter().map(|it| it.source.clone()).collect();
-    let (mut findings, mut indices, mut told) = (Vec::new(), BTreeSet::new(), Vec::new());
+    let (mut findings, mut indices, mut reported) = (Vec::new(), BTreeSet::new(), Vec::new());
     for entry in entries {
         for fault in faults(None, entry.slice()) {
-            told.push(fault.clone());
+            reported.push(fault.clone());
             indices.insert(entry.index);
             // The schema check reports a misspelt kind of source as an unknown field.
             if !has_unknown_field(runnable, entry) {
@@ -42,15 +42,15 @@ pub(super) fn find(runnable: &Document, entries: &[Entry]) -> WrongElements {
         let of_name: Vec<&Entry> = entries.iter().filter(|it| it.name() == name).collect();
         let sources: Vec<InputSource> = of_name.iter().map(|it| it.source.clone()).collect();
         let mut faults = faults(inputs.as_ref(), &sources);
-        faults.retain(|fault| !told.contains(fault));
+        faults.retain(|fault| !reported.contains(fault));
         indices.extend(of_name.iter().map(|it| it.index));
         for fault in faults {
-            told.push(fault.clone());
+            reported.push(fault.clone());
             findings.push(twice(runnable, &of_name, fault));
         }
     }
     let mut of_all = faults(inputs.as_ref(), &sources);
-    of_all.retain(|fault| !told.contains(fault));
+    of_all.retain(|fault| !reported.contains(fault));
     let at_list = runnable.place_of_key(&["spec", FIELD]);
     let of_all = of_all.into_iter().map(|it| finding(runnable, it));
     findings.extend(of_all.map(|finding| finding.at(at_list.clone())));

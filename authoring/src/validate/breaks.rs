@@ -116,8 +116,11 @@ impl Check<'_> {
     fn filled(&self, text: &str) -> Option<Vec<Filled>> {
         let tags = syntax::tags(text).into_iter();
         let filled = tags.map(|tag| {
-            let is_told = tag.alone || secrets::is_reference(self.runnable, &tag.path);
-            let value = self.context.value(&tag.path).filter(|_| !is_told)?;
+            let is_found_elsewhere = tag.alone || secrets::is_reference(self.runnable, &tag.path);
+            let value = self
+                .context
+                .value(&tag.path)
+                .filter(|_| !is_found_elsewhere)?;
             let is_json = value.is_object() || value.is_array();
             let value = match value {
                 Value::Null => return None,

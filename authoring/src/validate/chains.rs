@@ -29,7 +29,7 @@ pub(super) fn check(objects: &Objects) -> Vec<Finding> {
             writers.entry(object).or_default().push(key);
         }
     }
-    let mut told: BTreeSet<&SourceKey> = BTreeSet::new();
+    let mut reported: BTreeSet<&SourceKey> = BTreeSet::new();
     let mut findings = Vec::new();
     for key in members.keys() {
         let edges = |key: &&SourceKey| -> Vec<&SourceKey> {
@@ -38,12 +38,12 @@ pub(super) fn check(objects: &Objects) -> Vec<Finding> {
             let writers = writers.get(*key).into_iter().flatten().copied();
             reads.map(|read| &read.source).chain(writers).collect()
         };
-        if told.contains(key) {
+        if reported.contains(key) {
             continue;
         }
         if let Some(way) = graph::way_round(&key, edges) {
             findings.extend(finding(&members, &way));
-            told.extend(way);
+            reported.extend(way);
         }
     }
     findings
@@ -110,12 +110,12 @@ fn finding(members: &BTreeMap<SourceKey, ChainMember<'_>>, way: &[&SourceKey]) -
     }
     let mut steps = steps.into_iter();
     let (first, _, place) = steps.next()?;
-    let told = Diagnosis::DependencyCycle(shown);
-    let message = format!("Runnable {}: {told}", first.document.name());
+    let reported = Diagnosis::DependencyCycle(shown);
+    let message = format!("Runnable {}: {reported}", first.document.name());
     let finding = Finding::error(Rule::Source, message)
         .at(place)
         .label("this is read")
-        .help(told.cure());
+        .help(reported.cure());
     Some(steps.fold(finding, |finding, (member, does, place)| {
         let label = format!("and Runnable {} {does} this", member.document.name());
         finding.with_related(place, label)

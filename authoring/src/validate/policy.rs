@@ -39,11 +39,11 @@ pub(super) fn check(document: &Document, is_template: bool) -> Vec<Finding> {
 
 /// Adds these findings, or those about sources, to those of the schema, and removes the type errors of the schema at
 /// the same places, which say less.
-pub(super) fn added_to(mut shape: Vec<Finding>, told: Vec<Finding>) -> Vec<Finding> {
+pub(super) fn added_to(mut shape: Vec<Finding>, added: Vec<Finding>) -> Vec<Finding> {
     let span = |finding: &Finding| finding.place.as_ref().map(|place| place.span.clone());
-    let spans: Vec<_> = told.iter().map(span).collect();
+    let spans: Vec<_> = added.iter().map(span).collect();
     shape.retain(|finding| finding.rule != Rule::FieldType || !spans.contains(&span(finding)));
-    shape.extend(told);
+    shape.extend(added);
     shape
 }
 

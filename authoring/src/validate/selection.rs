@@ -27,8 +27,8 @@ fn none(objects: &Objects, runnable: &Document) -> Finding {
     let place = objects::selector_place(runnable);
     let nearly = nearly_selected(objects, runnable);
     // Labels that no object can have are reported already.
-    let is_told = !references::labels(runnable).is_empty();
-    if nearly.is_empty() || is_told || !objects.is_whole() {
+    let is_found_elsewhere = !references::labels(runnable).is_empty();
+    if nearly.is_empty() || is_found_elsewhere || !objects.is_whole() {
         let message = format!(
             "what the template makes of Runnable {name} was not checked: no object among these files matches its selector"
         );

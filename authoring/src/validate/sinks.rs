@@ -23,14 +23,14 @@ pub(super) fn check(objects: &Objects, runnable: &Document) -> Vec<Finding> {
     let declared = draft
         .as_ref()
         .map(|draft| sinks::list_outputs(draft.template()));
-    let mut told: Vec<Fault> = Vec::new();
+    let mut reported: Vec<Fault> = Vec::new();
     let mut findings = Vec::new();
     for (index, sink) in wanted.iter().enumerate() {
         let mut at = Segment::keys(["spec", FIELD]);
         at.push(Segment::Index(index));
         for fault in sinks::faults(sink, &wanted, declared.as_ref()) {
-            if !told.contains(&fault) {
-                told.push(fault.clone());
+            if !reported.contains(&fault) {
+                reported.push(fault.clone());
                 findings.push(finding(runnable, fault).at(runnable.place_at(&at)));
             }
         }

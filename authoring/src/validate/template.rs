@@ -72,10 +72,10 @@ pub(super) fn check(
         // Findings from the table of kinds have a cure.
         let mut of_schema = outputs::check(document, &draft, schema);
         of_schema.extend(health_rule::check(document, template, schema));
-        let told = ErrorPlaces::from_findings(&warned);
-        of_schema.retain(|finding| !told.are_within(finding));
-        let told = ErrorPlaces::from_findings(&of_schema);
-        warned.retain(|finding| finding.severity == Severity::Error || !told.are_within(finding));
+        let places = ErrorPlaces::from_findings(&warned);
+        of_schema.retain(|finding| !places.are_within(finding));
+        let places = ErrorPlaces::from_findings(&of_schema);
+        warned.retain(|finding| finding.severity == Severity::Error || !places.are_within(finding));
         findings.extend(of_schema);
     }
     findings.extend(warned);

@@ -30,7 +30,7 @@ pub(super) fn check(objects: &Objects) -> Vec<Finding> {
         spec: &profile.spec,
     });
     let candidates: Vec<Candidate<'_>> = candidates.collect();
-    let (mut told, mut findings) = (BTreeSet::new(), Vec::new());
+    let (mut reported, mut findings) = (BTreeSet::new(), Vec::new());
     for (document, profile) in &known {
         for (index, rule) in profile.spec.rules.iter().flatten().enumerate() {
             let namespace_labels = labels_of(rule.namespace_selector.as_ref());
@@ -46,7 +46,7 @@ pub(super) fn check(objects: &Objects) -> Vec<Finding> {
                 };
                 if let Err(Unchosen::Ambiguous(names)) = choose(&candidates, &subject)
                     && names.contains(&profile.version.name)
-                    && told.insert((names.clone(), template.clone()))
+                    && reported.insert((names.clone(), template.clone()))
                 {
                     let at = [Segment::from("spec"), "rules".into(), Segment::Index(index)];
                     findings.push(finding(objects, document, &at, names, &subject));

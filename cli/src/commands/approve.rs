@@ -207,7 +207,7 @@ async fn one(name: &str, args: &ApproveArgs, cluster: &Cluster) -> anyhow::Resul
     // The write uses the Runnable that was shown, not a later read of it.
     let read = prospect.live.as_ref().unwrap_or(&runnable);
     let waits = waiting(read, &prospect, args.unverified, &cluster.place());
-    let waits = waits.map_err(|error| match prospect.untold() {
+    let waits = waits.map_err(|error| match prospect.unknown_hash() {
         Some(_) => unseen(&error, read, cluster),
         None => error,
     })?;

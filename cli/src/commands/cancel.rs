@@ -173,7 +173,7 @@ impl CancelAction {
         let at_work = runs.filter(|it| {
             self.run.is_none() && it.sequence < run.sequence && it.state == RunState::Running
         });
-        let told = at_work.map(|it| {
+        let results = at_work.map(|it| {
             let number = it.sequence;
             let cancel = format!("cancel {} --run {number}", runnable.name_any());
             format!(
@@ -181,7 +181,7 @@ impl CancelAction {
                 self.place.command(&cancel)
             )
         });
-        told.collect()
+        results.collect()
     }
 
     /// Returns the command that keeps a Runnable from making further runs.
@@ -296,10 +296,10 @@ fn left_to_controller(run: &LedgerRun, request: &StopRequest, standing: Standing
     let (api_version, kind) = (&run.api_version, &run.kind);
     // For a run that no queue holds, its template may know another way.
     let is_of_kind = StopRequest::of_kind(api_version, kind).as_ref() == Some(request);
-    let is_told = standing.heeds_stop || *request == StopRequest::Delete;
+    let is_heeded = standing.heeds_stop || *request == StopRequest::Delete;
     let queue = queue_of(api_version, kind).filter(|_| standing.is_queued());
     match queue {
-        _ if is_told => String::new(),
+        _ if is_heeded => String::new(),
         Some(queue) => format!(
             ": it is queued ({}), so the controller deletes it in about a minute",
             queue.sign

@@ -89,12 +89,12 @@ pub(crate) fn from_files(args: &GraphArgs) -> anyhow::Result<Outcome> {
 
 pub(crate) async fn execute(args: &GraphArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
     let mut runnables = cluster.runnables(args.all_namespaces).await?;
-    let told = if args.all_namespaces {
+    let known = if args.all_namespaces {
         BTreeMap::new()
     } else {
         look_up(&mut runnables, cluster).await?
     };
-    written(args, &cluster.namespace, &runnables, &told)
+    written(args, &cluster.namespace, &runnables, &known)
 }
 
 /// Adds the Runnables of other namespaces that are read. Returns why others are missing.
@@ -102,7 +102,7 @@ async fn look_up(
     runnables: &mut Vec<Runnable>,
     cluster: &Cluster,
 ) -> anyhow::Result<BTreeMap<Id, NodeKnowledge>> {
-    let mut told = BTreeMap::new();
+    let mut known = BTreeMap::new();
     let (mut next, mut looked_up) = (0, 0);
     let mut met: BTreeSet<Id> = runnables.iter().map(Id::from_runnable).collect();
     while let Some(runnable) = runnables.get(next) {
@@ -113,27 +113,27 @@ async fn look_up(
                 continue;
             }
             if looked_up == MOST_LOOKED_UP {
-                told.insert(id, NodeKnowledge::NotLookedAt);
+                known.insert(id, NodeKnowledge::NotLookedAt);
                 continue;
             }
             looked_up += 1;
             match cluster.visible_runnable(&id.namespace, &id.name).await? {
                 Some(Some(found)) => runnables.push(found),
-                Some(None) => drop(told.insert(id, NodeKnowledge::Absent)),
-                None => drop(told.insert(id, NodeKnowledge::NotVisible)),
+                Some(None) => drop(known.insert(id, NodeKnowledge::Absent)),
+                None => drop(known.insert(id, NodeKnowledge::NotVisible)),
             }
         }
     }
-    Ok(told)
+    Ok(known)
 }
 
 fn written(
     args: &GraphArgs,
     namespace: &str,
     runnables: &[Runnable],
-    told: &BTreeMap<Id, NodeKnowledge>,
+    known: &BTreeMap<Id, NodeKnowledge>,
 ) -> anyhow::Result<Outcome> {
-    let mut graph = Graph::new(runnables, told);
+    let mut graph = Graph::new(runnables, known);
     if let Some(name) = &args.name {
         let centre = Id::runnable(namespace, plain(name));
         if !runnables.iter().any(|it| Id::from_runnable(it) == centre) {

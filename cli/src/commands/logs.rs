@@ -127,8 +127,8 @@ async fn printed(args: &LogsArgs, pods: &[Pod], cluster: &Cluster) -> Outcome {
     let mut is_waiting = false;
     let wanted = args.container.as_deref();
     for pod in pods {
-        for told in never_begun(pod, wanted) {
-            let _ = writeln!(outcome.err, "{told}");
+        for remark in never_begun(pod, wanted) {
+            let _ = writeln!(outcome.err, "{remark}");
             is_waiting = true;
         }
         if let Some(waiting) = pod_waiting(pod) {
@@ -152,14 +152,14 @@ async fn printed(args: &LogsArgs, pods: &[Pod], cluster: &Cluster) -> Outcome {
 fn never_begun(pod: &Pod, wanted: Option<&str>) -> Vec<String> {
     let ended = statuses(pod).filter(|it| wanted.is_none_or(|wanted| wanted == it.name));
     let ended = ended.filter_map(|it| Some((&it.name, it.state.as_ref()?.terminated.as_ref()?)));
-    let told = ended.filter_map(|(name, ended)| {
+    let remark = ended.filter_map(|(name, ended)| {
         let reason = why_never_begun(ended)?;
         let message = ended.message.as_deref().unwrap_or_default();
         let pod = pod.name_any();
-        let told = format!("container {name} of pod {pod} never began ({reason}): {message}");
-        Some(in_one_line(&told))
+        let remark = format!("container {name} of pod {pod} never began ({reason}): {message}");
+        Some(in_one_line(&remark))
     });
-    told.collect()
+    remark.collect()
 }
 
 /// Returns the reason if a container has ended without having begun, or `None`.

@@ -215,12 +215,12 @@ async fn each(
                 })
             })
         };
-        let told = done.unwrap_or_else(|error| {
+        let result = done.unwrap_or_else(|error| {
             failures += 1;
             Outcome::failed(&error.context(runnable.name_any()))
         });
         // The action continues if the reader of the output is gone.
-        let _ = told.print();
+        let _ = result.print();
     }
     let mut outcome = Outcome::default();
     if failures > 0 {

@@ -73,9 +73,9 @@ pub(crate) async fn execute(args: &OutputsArgs, cluster: &Cluster) -> anyhow::Re
                 ..Outcome::default()
             });
         }
-        if let Some(told) = written::sensitive(&status, name) {
+        if let Some(remark) = written::sensitive(&status, name) {
             return Ok(Outcome {
-                err: format!("{}\n", in_one_line(&told)),
+                err: format!("{}\n", in_one_line(&remark)),
                 code: FOUND,
                 ..Outcome::default()
             });
@@ -108,8 +108,8 @@ pub(crate) async fn execute(args: &OutputsArgs, cluster: &Cluster) -> anyhow::Re
         is_exact: args.output == OutputsFormat::Env,
         ..Outcome::default()
     };
-    for told in written::all_sensitive(&status) {
-        let _ = writeln!(outcome.err, "{}", in_one_line(&told));
+    for remark in written::all_sensitive(&status) {
+        let _ = writeln!(outcome.err, "{}", in_one_line(&remark));
     }
     for lacking in lacking(&runnable.spec, &status, cluster).await {
         // Writing to a string cannot fail.

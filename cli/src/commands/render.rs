@@ -193,7 +193,7 @@ async fn live(args: &RenderArgs) -> anyhow::Result<Outcome> {
                 prospect.sequence, cluster.namespace
             ),
             notes: prospect
-                .untold()
+                .unknown_hash()
                 .into_iter()
                 .chain(prospect.unknown_profile.clone())
                 .collect(),

@@ -32,13 +32,13 @@ impl Place {
             "resume",
             "cancel",
         ];
-        commands.iter().fold(advice.to_owned(), |told, command| {
+        commands.iter().fold(advice.to_owned(), |text, command| {
             let named = match command.split_once(' ') {
                 None => format!("{command} {name}"),
                 Some((command, options)) => format!("{command} {name} {options}"),
             };
             let named = self.command(&named);
-            told.replace(&format!("`cartouche {command}`"), &format!("`{named}`"))
+            text.replace(&format!("`cartouche {command}`"), &format!("`{named}`"))
         })
     }
 }

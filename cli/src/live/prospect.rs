@@ -77,7 +77,7 @@ impl Prospect {
     }
 
     /// Returns the reason why the hash is unknown, or `None`.
-    pub(crate) fn untold(&self) -> Option<String> {
+    pub(crate) fn unknown_hash(&self) -> Option<String> {
         let names: Vec<&str> = self.unread.iter().map(String::as_str).collect();
         match names.as_slice() {
             [] => None,

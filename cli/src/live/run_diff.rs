@@ -57,7 +57,7 @@ pub(crate) struct RunDiff {
 
 impl RunDiff {
     /// Describes the changes by the profiles in a line. It names fields without values, which may be a Secret's.
-    pub(crate) fn told_of_profile(&self) -> Option<String> {
+    pub(crate) fn describe_profile_changes(&self) -> Option<String> {
         let moved = self.moved.iter().map(|moved| format!(" ({moved})"));
         let moved: String = moved.collect();
         (!self.by_profile.is_empty()).then(|| {

@@ -92,9 +92,9 @@ impl ApiError {
     /// Returns true if the API server itself says that there is no such object. A proxy may answer with 404, too.
     #[must_use]
     pub fn is_absent(&self) -> bool {
-        let is_told =
+        let is_missing =
             matches!(self, Self::Answered { code: 404, reason, .. } if reason == "NotFound");
-        is_told && !self.is_unserved()
+        is_missing && !self.is_unserved()
     }
 
     /// Returns true if the requested version is no longer served, which says nothing about the object.

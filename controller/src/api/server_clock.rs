@@ -6,7 +6,7 @@ use std::{
 };
 
 use cartouche_crds::GROUP;
-use cartouche_protocol::status::told_at;
+use cartouche_protocol::status::statement_time;
 use http::{HeaderMap, header};
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
@@ -86,7 +86,7 @@ impl ServerClock {
     #[must_use]
     pub fn now_for(&self, object: &ObjectMeta) -> Option<Timestamp> {
         let created = object.creation_timestamp.as_ref().map(|at| at.0);
-        told_at(self.now(), created)
+        statement_time(self.now(), created)
     }
 
     /// Takes the time from an answer of the API server itself to a request that was sent at `sent`, by [`boot_time`].

@@ -38,7 +38,7 @@ struct LeftSink {
     /// Time from which on it may be corrected again.
     until: Duration,
     /// True once it was reported that it is not corrected yet.
-    is_told: bool,
+    is_reported: bool,
 }
 
 /// Sinks of a Runnable, and what they are read for.
@@ -144,7 +144,7 @@ impl KnownSinks {
             had: has,
             changes,
             until,
-            is_told: false,
+            is_reported: false,
         };
         self.left.insert(object.clone(), left);
     }
@@ -154,7 +154,7 @@ impl KnownSinks {
         let left = self.left.get_mut(object);
         let held = left.filter(|left| left.until > now);
         held.is_some_and(|left| {
-            left.is_told = true;
+            left.is_reported = true;
             true
         })
     }
@@ -167,8 +167,8 @@ impl KnownSinks {
     /// Returns the time until the first object that was reported as not corrected may be corrected.
     #[must_use]
     pub fn held_off_for(&self, now: Duration) -> Option<Duration> {
-        let told = self.left.values().filter(|left| left.is_told);
-        let left = told.filter_map(|left| left.until.checked_sub(now));
+        let reported = self.left.values().filter(|left| left.is_reported);
+        let left = reported.filter_map(|left| left.until.checked_sub(now));
         left.filter(|left| !left.is_zero()).min()
     }
 
@@ -187,7 +187,7 @@ impl KnownSinks {
     pub fn doubt_if(&mut self, are: impl Fn(&SourceObject) -> bool, now: Duration) -> bool {
         let is_known = |object: &SourceObject| {
             let left = self.left.get(object);
-            left.is_some_and(|left| left.is_told && left.until > now)
+            left.is_some_and(|left| left.is_reported && left.until > now)
         };
         let looked = self.looked.iter().flat_map(|looked| &looked.what.sinks);
         let named = looked

@@ -8,7 +8,7 @@ use cartouche_protocol::messages::diagnosis::Denied;
 const KEPT_FOR: Duration = Duration::from_secs(5);
 
 /// Time for which an answer is reported while there is no new one, so that the message does not flap.
-const TOLD_FOR: Duration = Duration::from_mins(1);
+const REPORTED_FOR: Duration = Duration::from_mins(1);
 
 /// Subject of an answer: generation of the Runnable, uid and generation of its template.
 pub type About = (i64, String, i64);
@@ -65,7 +65,7 @@ impl MissingPermissions {
     #[must_use]
     pub fn fresh_answer(&self, now: Duration) -> Vec<Denied> {
         let answer = self.answer.as_ref();
-        let answer = answer.filter(|(at, _)| now.saturating_sub(*at) < TOLD_FOR);
+        let answer = answer.filter(|(at, _)| now.saturating_sub(*at) < REPORTED_FOR);
         answer.map_or_else(Vec::new, |(_, missing)| missing.clone())
     }
 }
@@ -100,7 +100,7 @@ mod tests {
     fn an_answer_is_told_a_while_longer_where_no_other_can_be_had() {
         let mut missing = asked(Some(jobs()));
         let mut now = NOW;
-        while now < NOW + TOLD_FOR {
+        while now < NOW + REPORTED_FOR {
             assert_eq!(missing.fresh_answer(now), jobs());
             missing.record_answer(None, now);
             now += KEPT_FOR;
@@ -115,7 +115,7 @@ mod tests {
         assert!(missing.is_due(NOW));
         missing.record_answer(None, NOW);
         assert_eq!(missing.fresh_answer(NOW), jobs());
-        assert_eq!(missing.fresh_answer(NOW + TOLD_FOR), []);
+        assert_eq!(missing.fresh_answer(NOW + REPORTED_FOR), []);
     }
 
     #[test]

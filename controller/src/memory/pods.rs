@@ -9,7 +9,7 @@ use crate::backoff::PODS;
 
 /// Time for which a hindrance has to last before an event reports it. The first look is half a minute after the run was
 /// made, and the second one half a minute later, give or take a fifth.
-const TOLD_AFTER: Duration = Duration::from_secs(24);
+const REPORTED_AFTER: Duration = Duration::from_secs(24);
 
 /// Hindrance of a run, and its beginning.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +17,7 @@ struct Hindered {
     reason: RunReason,
     since: Duration,
     /// True once an event has reported it.
-    is_told: bool,
+    is_reported: bool,
 }
 
 /// Messages of the pods of one run, and the time of the next look at them.
@@ -36,7 +36,7 @@ pub struct PodsMemory {
     /// True if pods of it have failed, and it goes on.
     is_failing: bool,
     /// True once an event has reported that.
-    is_failure_told: bool,
+    is_failure_reported: bool,
     /// The hindrance that needs a user.
     hindered: Option<Hindered>,
 }
@@ -135,7 +135,7 @@ impl PodsMemory {
                 reason,
                 // A failure needs no second look.
                 since: if is_failing { Duration::ZERO } else { now },
-                is_told: self.is_failure_told && is_failing,
+                is_reported: self.is_failure_reported && is_failing,
             })
         });
         self.put_off(now);
@@ -145,19 +145,19 @@ impl PodsMemory {
     /// The call counts as publishing.
     pub fn to_tell(&mut self, now: Duration) -> Option<Said> {
         let hindered = self.hindered.as_mut()?;
-        if hindered.is_told || now < hindered.since.saturating_add(TOLD_AFTER) {
+        if hindered.is_reported || now < hindered.since.saturating_add(REPORTED_AFTER) {
             return None;
         }
-        hindered.is_told = true;
-        self.is_failure_told |= self.is_failing && self.is_failure;
+        hindered.is_reported = true;
+        self.is_failure_reported |= self.is_failing && self.is_failure;
         self.hindrance.report()
     }
 
     /// Returns the time until an event may be published about the hindrance, if one is to be.
     #[must_use]
-    pub fn until_told(&self, now: Duration) -> Option<Duration> {
-        let hindered = self.hindered.filter(|it| !it.is_told)?;
-        let left = (hindered.since + TOLD_AFTER).saturating_sub(now);
+    pub fn time_until_report(&self, now: Duration) -> Option<Duration> {
+        let hindered = self.hindered.filter(|it| !it.is_reported)?;
+        let left = (hindered.since + REPORTED_AFTER).saturating_sub(now);
         (!left.is_zero()).then_some(left)
     }
 
@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn an_event_tells_once_what_has_hindered_a_run_for_two_looks() {
         let pulls = || Hindrance::Said(Said::new("no image", RunReason::ImagePullBackOff));
-        let (soon, later) = (NOW + Duration::from_secs(5), NOW + TOLD_AFTER);
+        let (soon, later) = (NOW + Duration::from_secs(5), NOW + REPORTED_AFTER);
         let mut pods = PodsMemory::default();
         pods.record_look(pulls(), false, NOW);
         assert_eq!(pods.to_tell(soon), None);
@@ -302,13 +302,13 @@ mod tests {
         pods.run(later);
         pods.record_look(pulls(), false, later);
         assert_eq!(pods.to_tell(later), None, "it begins anew");
-        assert!(pods.to_tell(later + TOLD_AFTER).is_some());
+        assert!(pods.to_tell(later + REPORTED_AFTER).is_some());
         // Another hindrance begins.
         let no_node = Said::new("no node", RunReason::Unschedulable);
-        let again = later + TOLD_AFTER;
+        let again = later + REPORTED_AFTER;
         pods.record_look(Hindrance::Said(no_node), false, again);
         assert_eq!(pods.to_tell(again), None);
-        let told = pods.to_tell(again + TOLD_AFTER).unwrap();
+        let told = pods.to_tell(again + REPORTED_AFTER).unwrap();
         assert_eq!(told.reason, Some(RunReason::Unschedulable));
     }
 
@@ -347,6 +347,6 @@ mod tests {
     fn how_a_container_ended_is_no_event_while_its_engine_tries_again() {
         let mut pods = PodsMemory::default();
         pods.record_look(Hindrance::Said("exited 3".into()), true, NOW);
-        assert_eq!(pods.to_tell(NOW + TOLD_AFTER), None);
+        assert_eq!(pods.to_tell(NOW + REPORTED_AFTER), None);
     }
 }

@@ -13,9 +13,9 @@ use cartouche_protocol::{
 use super::digest;
 
 /// Time after which a wait is reported: most are over before, and each would cost two writes.
-const TOLD_AFTER: Duration = Duration::from_secs(2);
+const REPORTED_AFTER: Duration = Duration::from_secs(2);
 /// Least time between two writes which report that its sources have moved once more.
-const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(10);
+const REPORTED_AGAIN_AFTER: Duration = Duration::from_secs(10);
 
 /// Pace of the reports on one Runnable.
 #[derive(Debug, Default)]
@@ -82,7 +82,7 @@ impl Telling {
     pub fn hold(&mut self, hold: Hold, now: Duration) -> Option<Duration> {
         let since = self.by_ancestors.hold(now);
         let is_early = hold.is_passing && !hold.is_written;
-        left(since + TOLD_AFTER, now).filter(|_| is_early)
+        left(since + REPORTED_AFTER, now).filter(|_| is_early)
     }
 
     /// Records that no source holds a run back.
@@ -117,7 +117,7 @@ impl Telling {
     /// ago. The caller does this before it looks for a Runnable that waits for this one: a Runnable that begins to wait
     /// looks for that.
     pub fn puts_off(&mut self, to: &Sources, now: Duration) -> bool {
-        let again = self.moved_on.map(|at| at + TOLD_AGAIN_AFTER);
+        let again = self.moved_on.map(|at| at + REPORTED_AGAIN_AFTER);
         let contested = self
             .contested
             .time_left(digest(to), now)
@@ -276,7 +276,7 @@ mod tests {
         assert!(telling.is_contested(&ours, now) && !telling.is_contested(&sources("2"), now));
         // New sources are no fight.
         telling.moved_on(&sources("2"), now);
-        assert!(!telling.puts_off(&ours, now + TOLD_AGAIN_AFTER));
+        assert!(!telling.puts_off(&ours, now + REPORTED_AGAIN_AFTER));
     }
 
     fn pending(reason: &str, approval: Option<&str>) -> RunnableStatus {

@@ -17,7 +17,8 @@ pub(super) fn change_step(step: Step, facts: &Facts) -> Step {
         Step::Stuck(problem) => problem.category == Category::RunAtWork,
         _ => false,
     };
-    let is_over = makes(Mutant::RunsBeside) || makes(Mutant::ToldIsOver) && all_are_told(facts);
+    let is_over =
+        makes(Mutant::RunsBeside) || makes(Mutant::AskedIsOver) && are_all_asked_to_stop(facts);
     if !waits || !is_over {
         return step;
     }
@@ -27,7 +28,7 @@ pub(super) fn change_step(step: Step, facts: &Facts) -> Step {
 }
 
 /// Returns true if all runs at work were asked to stop.
-fn all_are_told(facts: &Facts) -> bool {
+fn are_all_asked_to_stop(facts: &Facts) -> bool {
     let mut at_work = facts.ledger.at_work().peekable();
     at_work.peek().is_some() && at_work.all(|run| run.stop.is_some())
 }

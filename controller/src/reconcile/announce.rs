@@ -152,11 +152,11 @@ impl Reconciliation<'_> {
         if let Some(waits) = waits.filter(|_| has_stalled) {
             self.publish_warning(&waits.reason, waits.message.clone());
         }
-        let is_told_later = has_stalled || self.waits_for_template;
+        let is_reported_later = has_stalled || self.waits_for_template;
         for condition in status.conditions.iter().filter(|condition| {
             condition.status == conditions::FALSE
                 && condition.type_ != conditions::READY
-                && !(is_told_later && is_of_template(condition))
+                && !(is_reported_later && is_of_template(condition))
         }) {
             let reported = self.facts.stored.conditions.iter().any(|stored| {
                 stored.type_ == condition.type_

@@ -321,7 +321,7 @@ impl Reconciliation<'_> {
 
     /// Returns the time until an error about the ancestors of the inputs is reported, if that is postponed. Notes since
     /// when a pending run waits for them, and hastens those ancestors.
-    pub(super) fn not_yet_told(&self, error: &ReconcileError) -> Option<Duration> {
+    pub(super) fn time_until_report(&self, error: &ReconcileError) -> Option<Duration> {
         let is_of_readiness = matches!(self.facts.dependencies.readiness, Readiness::Error(_));
         if !error.category.is_of_dependencies() && !is_of_readiness {
             lock(&self.memory).telling.clear_hold();

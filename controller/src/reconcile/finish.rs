@@ -161,7 +161,7 @@ impl Reconciliation<'_> {
         if error.category == Category::Debouncing && status::waits_for_more(&self.facts) {
             return wait;
         }
-        if let Some(left) = self.not_yet_told(&error) {
+        if let Some(left) = self.time_until_report(&error) {
             return wait.into_iter().chain([left]).min();
         }
         let patience = status::awaited_for(&self.facts, &error).map(|left| left + SECOND);

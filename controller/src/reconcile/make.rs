@@ -203,9 +203,9 @@ impl Reconciliation<'_> {
         let Some(compiled) = &self.compiled else {
             return;
         };
-        let told = digest((&compiled.uid, compiled.generation, warnings));
-        let before = lock(&self.memory).reported_warnings.replace(told);
-        if before != Some(told) {
+        let warned = digest((&compiled.uid, compiled.generation, warnings));
+        let before = lock(&self.memory).reported_warnings.replace(warned);
+        if before != Some(warned) {
             let mut message = format!(
                 "the API server warns about the run: {}",
                 warnings.join(", ")

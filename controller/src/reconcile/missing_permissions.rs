@@ -49,14 +49,14 @@ impl Reconciliation<'_> {
         let in_full = MessageParts::parse(&error.message)
             .in_full
             .map(str::to_owned);
-        let told =
+        let reworded =
             ReconcileError::from_diagnosis(error.category, error.requeue, diagnosis, in_full);
         match format::tries(&error.message) {
             Some(tries) => ReconcileError {
-                message: format::put_tries(&told.message, tries),
-                ..told
+                message: format::put_tries(&reworded.message, tries),
+                ..reworded
             },
-            None => told,
+            None => reworded,
         }
     }
 

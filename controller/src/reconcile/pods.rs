@@ -239,8 +239,12 @@ impl Reconciliation<'_> {
             .for_run(&run.uid)
             .until_look(boot_time());
         // No event tells that pods run now. While a hindrance is reported, the next look must not be late.
-        let is_told = self.facts.hindrance.report().is_some();
-        let next = if is_told { next.min(PODS.first) } else { next };
+        let is_reported = self.facts.hindrance.report().is_some();
+        let next = if is_reported {
+            next.min(PODS.first)
+        } else {
+            next
+        };
         Some(next + Duration::from_millis(50))
     }
 
@@ -265,7 +269,7 @@ impl Reconciliation<'_> {
         let mut memory = lock(&self.memory);
         let pods = memory.pods.for_run(&run.uid);
         pods.record_look(Hindrance::Said(said), false, now);
-        let left = pods.until_told(now);
+        let left = pods.time_until_report(now);
         drop(memory);
         self.tell_of_hindrance(run);
         left
@@ -358,11 +362,12 @@ impl Reconciliation<'_> {
         if current.is_some_and(|current| current.stop.is_some()) {
             return;
         }
-        let told = lock(&self.memory)
+        let report = lock(&self.memory)
             .pods
             .for_run(&run.uid)
             .to_tell(boot_time());
-        let Some((said, reason)) = told.and_then(|said| Some((said.clone(), said.reason?))) else {
+        let Some((said, reason)) = report.and_then(|said| Some((said.clone(), said.reason?)))
+        else {
             return;
         };
         let cure = remedy_at_work(&said).unwrap_or_default();

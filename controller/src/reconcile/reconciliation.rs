@@ -254,7 +254,7 @@ impl<'a> Reconciliation<'a> {
     /// Publishes an event about the Runnable.
     pub(super) fn publish(&self, occasion: &Occasion) {
         let events = &self.ctx.events;
-        let at = status::told_at(self.facts.now, self.facts.runnable.created);
+        let at = status::statement_time(self.facts.now, self.facts.runnable.created);
         events.publish(&self.runnable, occasion, at);
     }
 
@@ -277,7 +277,7 @@ fn up_to_date(
     let behind = |runnable: &Runnable| {
         lock(memory)
             .state
-            .check_cached_version(runnable.metadata.resource_version.as_deref())
+            .detect_stale_cache(runnable.metadata.resource_version.as_deref())
     };
     if !behind(&whole.runnable) {
         return Some((whole, arrived));

@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Minimum time between two events of one Runnable that another release is needed.
-const TOLD_AGAIN_AFTER: Duration = Duration::from_hours(1);
+const REPORTED_AGAIN_AFTER: Duration = Duration::from_hours(1);
 
 impl Reconciliation<'_> {
     /// Leaves alone a Runnable that a newer release serves: this process does nothing for it and watches nothing. Other
@@ -48,11 +48,13 @@ impl Reconciliation<'_> {
         ));
         let now = boot_time();
         {
-            let told = &mut lock(&self.memory).told_release;
-            if told.is_some_and(|(told, at)| told == what && now < at + TOLD_AGAIN_AFTER) {
+            let reported = &mut lock(&self.memory).reported_release;
+            if reported
+                .is_some_and(|(reported, at)| reported == what && now < at + REPORTED_AGAIN_AFTER)
+            {
                 return;
             }
-            *told = Some((what, now));
+            *reported = Some((what, now));
         }
         self.publish_warning(needed.category.as_str(), needed.message.clone());
     }

@@ -143,8 +143,8 @@ impl Reconciliation<'_> {
         reported.retain(|(uid, _)| known.contains(uid.as_str()));
         let is_new = |(uid, error): (String, ReconcileError)| {
             // A request that failed and a request that was ignored are two reasons.
-            let was_told = matches!(error.diagnosis.as_deref(), Some(Diagnosis::NotStopped(..)));
-            reported.insert((uid, was_told)).then_some(error)
+            let was_sent = matches!(error.diagnosis.as_deref(), Some(Diagnosis::NotStopped(..)));
+            reported.insert((uid, was_sent)).then_some(error)
         };
         let new: Vec<ReconcileError> = problems.into_iter().filter_map(is_new).collect();
         drop(memory);

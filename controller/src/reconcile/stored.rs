@@ -22,8 +22,8 @@ impl Reconciliation<'_> {
         let is_known = {
             let mut memory = lock(&self.memory);
             let before = std::mem::replace(&mut memory.reported_history, digest);
-            let told = std::mem::replace(&mut memory.reported_dropped, dropped_of.clone());
-            before == digest && (dropped_of.is_none() || told == dropped_of)
+            let previous = std::mem::replace(&mut memory.reported_dropped, dropped_of.clone());
+            before == digest && (dropped_of.is_none() || previous == dropped_of)
         };
         if digest.is_none() || is_known {
             return;

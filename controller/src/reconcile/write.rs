@@ -121,7 +121,7 @@ impl Reconciliation<'_> {
             _ => None,
         };
         let provenance = Provenance::from_ledger(before).after(before, (&ledger, change), read);
-        provenance.told_in(ledger)
+        provenance.apply_to(ledger)
     }
 
     /// Returns the error that the next decision will name, for the write that comes before it.

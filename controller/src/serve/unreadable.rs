@@ -40,7 +40,7 @@ pub(super) use kinds::ReportUnreadable;
 use kinds::message;
 
 /// Minimum time between two events of one object that a newer release serves it.
-const TOLD_AGAIN_AFTER: Duration = Duration::from_hours(1);
+const REPORTED_AGAIN_AFTER: Duration = Duration::from_hours(1);
 
 /// Minimum time between two reads of one object that changes.
 const LOOKED_AT_AFTER: Duration = Duration::from_secs(10);
@@ -75,7 +75,7 @@ impl UnreadableReporter {
             metrics: ctx.metrics.clone(),
             paces: Paces::default(),
             waiting: waiting.clone(),
-            told_newer: Mutex::default(),
+            reported_newer: Mutex::default(),
         };
         tokio::spawn(task.run(received));
         Self {
@@ -125,7 +125,7 @@ struct ReportTask {
     paces: Paces<ObjectKey>,
     waiting: Arc<Mutex<HashSet<ObjectKey>>>,
     /// Time of the last event of each object that a newer release serves.
-    told_newer: Mutex<HashMap<ObjectKey, Duration>>,
+    reported_newer: Mutex<HashMap<ObjectKey, Duration>>,
 }
 
 /// Fields of a status as raw text, so that those not replaced stay the same to the letter.
@@ -230,7 +230,7 @@ impl ReportTask {
                 object.announce(why, &self.events, &self.metrics, now);
             }
             // Definitions may be downgraded, without any event of this object.
-            return Ok(Some(TOLD_AGAIN_AFTER));
+            return Ok(Some(REPORTED_AGAIN_AFTER));
         }
         let conditions = K::conditions(&unreadable, metadata.generation, now);
         let change = StatusChange::of_conditions(&unreadable.stored, &conditions);
@@ -258,11 +258,11 @@ impl ReportTask {
 
     /// Returns true if it is time for an event of an object that a newer release serves.
     fn tells_of_newer(&self, key: &ObjectKey) -> bool {
-        let (mut told, now) = (lock(&self.told_newer), boot_time());
-        told.retain(|_, at| now < *at + TOLD_AGAIN_AFTER);
-        let is_told = told.contains_key(key);
-        told.entry(key.clone()).or_insert(now);
-        !is_told
+        let (mut reported, now) = (lock(&self.reported_newer), boot_time());
+        reported.retain(|_, at| now < *at + REPORTED_AGAIN_AFTER);
+        let is_known = reported.contains_key(key);
+        reported.entry(key.clone()).or_insert(now);
+        !is_known
     }
 }
 

@@ -207,8 +207,8 @@ pub(super) fn goes_on(pod: &Value, container: &str) -> bool {
 /// event and no condition reports this.
 pub(super) fn find_unclaimed(pod: &Value) -> Option<Said> {
     let has_node = !text(pod.get("spec").unwrap_or_default(), "nodeName").is_empty();
-    let is_told = conditions_of(pod).any(|it| text(it, "type") == "PodScheduled");
-    let is_seen = has_node || is_told || containers(pod).next().is_some();
+    let has_condition = conditions_of(pod).any(|it| text(it, "type") == "PodScheduled");
+    let is_seen = has_node || has_condition || containers(pod).next().is_some();
     let phase = text(pod.get("status").unwrap_or_default(), "phase");
     (phase == "Pending" && !is_seen).then(|| {
         let name = name(pod);

@@ -16,7 +16,7 @@ use crate::{
         diagnosis::{ApprovalGuard, Diagnosis, GivenApproval},
         reconcile_error::{ReconcileError, Requeue},
     },
-    status::dry_run_told,
+    status::reported_dry_run,
 };
 
 /// Returns the approved hash if the next number may be given to what is rendered and a person had
@@ -43,7 +43,8 @@ pub(super) fn check_approval(
             hash: asked.map_err(Step::Stuck)?,
         };
         said_yes(facts, &wanted, |wanted| {
-            let is_known = facts.dry_run.is_some() || dry_run_told(&facts.stored, wanted).is_some();
+            let is_known =
+                facts.dry_run.is_some() || reported_dry_run(&facts.stored, wanted).is_some();
             (!is_known).then_some(Step::DryRun(wanted.sequence))
         })?;
     }

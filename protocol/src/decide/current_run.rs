@@ -181,8 +181,9 @@ fn gone(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> O
         return record(result);
     }
     // A user who has stopped the run wants no other one for the same document.
-    let is_told = current.stop.is_some() || facts.ledger.is_cancelled(&cached_run.run.uid, asked);
-    if cached_run.deleted && is_told {
+    let is_stopped =
+        current.stop.is_some() || facts.ledger.is_cancelled(&cached_run.run.uid, asked);
+    if cached_run.deleted && is_stopped {
         return record(RunResult::Failed);
     }
     if !cached_run.deleted {

@@ -16,7 +16,7 @@ use crate::{
 /// would fail for lack of it.
 pub(super) fn check(facts: &Facts, made: &Rendered) -> Result<(), Step> {
     let needed = made.needed().map_err(|problems| {
-        let error = facts.fill_error(&problems);
+        let error = facts.unrendered_error(&problems);
         Step::Stuck(error)
     })?;
     let Some(needed) = needed else {

@@ -21,11 +21,11 @@ use crate::{
 pub(super) fn check_room(facts: &Facts, ledger: &Ledger) -> Result<(), Step> {
     let sources = facts.dependencies.of_intent();
     // They are stored beside the new entry, and then beside its outputs.
-    let told = sources.filter(|it| !it.is_empty()).map_or(0, |it| {
+    let of_sources = sources.filter(|it| !it.is_empty()).map_or(0, |it| {
         2 * stored_bytes(json!(it.to_status()).to_string().as_bytes())
     });
     let next = status(facts, ledger, None);
-    match next.bytes_above(MAX_STATUS_BYTES.saturating_sub(told)) {
+    match next.bytes_above(MAX_STATUS_BYTES.saturating_sub(of_sources)) {
         Some(bytes) => Err(Step::Stuck(full(bytes))),
         None => Ok(()),
     }

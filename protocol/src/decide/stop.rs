@@ -105,7 +105,7 @@ fn deadline(facts: &Facts, run: &AtWork<'_>) -> Option<Timestamp> {
 }
 
 fn send_stop(facts: &Facts, run: &AtWork<'_>) -> Option<Step> {
-    let stop = to_be_told(run)?;
+    let stop = stop_to_request(run)?;
     if facts.stops.contains_key(run.uid) {
         return None;
     }
@@ -115,7 +115,7 @@ fn send_stop(facts: &Facts, run: &AtWork<'_>) -> Option<Step> {
         PolicyFrom::Cache => return Some(Step::RenderAgain),
         PolicyFrom::Read => {}
     }
-    if told_from(facts, run, stop).is_some_and(|at| facts.now.is_none_or(|now| now < at)) {
+    if request_time(facts, run, stop).is_some_and(|at| facts.now.is_none_or(|now| now < at)) {
         return None;
     }
     let request = way_to_stop(facts, run)?;
@@ -149,7 +149,7 @@ fn is_unknown(facts: &Facts, run: &AtWork<'_>) -> bool {
 /// Returns the time of the request to stop, if it is not at once. Another create for the number may
 /// be in flight until a while after the ledger has confirmed the run; if the name were free by
 /// then, a second run would result.
-fn told_from(facts: &Facts, run: &AtWork<'_>, stop: &Stop) -> Option<Timestamp> {
+fn request_time(facts: &Facts, run: &AtWork<'_>, stop: &Stop) -> Option<Timestamp> {
     let is_deleted = way_to_stop(facts, run)? == StopRequest::Delete;
     let is_ahead = is_ahead(facts, stop.at.0);
     (is_deleted && !is_ahead).then(|| stop.at.0.checked_add(LANDED_BY).unwrap_or(Timestamp::MAX))
@@ -157,14 +157,14 @@ fn told_from(facts: &Facts, run: &AtWork<'_>, stop: &Stop) -> Option<Timestamp> 
 
 /// Returns the stop of a run at work that the controller has to request. A reason that only another
 /// release knows is not requested again.
-fn to_be_told<'a>(run: &AtWork<'a>) -> Option<&'a Stop> {
+fn stop_to_request<'a>(run: &AtWork<'a>) -> Option<&'a Stop> {
     run.stop
         .filter(|stop| !matches!(stop.reason, StopReason::Other(_)))
 }
 
 /// Returns the reason why a run with a stop is still at work.
 fn problem(facts: &Facts, run: &AtWork<'_>) -> Option<ReconcileError> {
-    let stop = to_be_told(run).filter(|_| facts.policy_from != PolicyFrom::Nowhere)?;
+    let stop = stop_to_request(run).filter(|_| facts.policy_from != PolicyFrom::Nowhere)?;
     let object = run.name.object(&facts.runnable.namespace);
     let cause = match facts.stops.get(run.uid) {
         Some(StopOutcome::Failed(error)) => return Some(error.clone()),
@@ -206,8 +206,8 @@ pub fn next_stop(facts: &Facts) -> Option<Timestamp> {
     }
     let is_ahead = |at: &Timestamp| facts.now.is_none_or(|now| now < *at);
     let at_work = facts.ledger.at_work();
-    let times = at_work.filter_map(|run| match to_be_told(&run) {
-        Some(stop) => told_from(facts, &run, stop)
+    let times = at_work.filter_map(|run| match stop_to_request(&run) {
+        Some(stop) => request_time(facts, &run, stop)
             .filter(is_ahead)
             .or_else(|| stop.at.0.checked_add(STOPS_WITHIN).ok()),
         // A run past its deadline that was read waits for something else.

@@ -93,7 +93,7 @@ impl Facts {
         let (document, context) = (&*rendering.document, &*rendering.context);
         let Some(pinned) = pinned else {
             let made = made_with(document, context, None, run);
-            return made.map_err(|problems| self.fill_error(&problems));
+            return made.map_err(|problems| self.unrendered_error(&problems));
         };
         let profile = self.profile_of(pinned)?;
         let misfit = |problems: &_| misfit(&pinned.name, Fault::all(problems));
@@ -104,7 +104,7 @@ impl Facts {
     }
 
     /// Returns the error for a rendering that cannot be made into a run.
-    pub(crate) fn fill_error(&self, problems: &[Diagnostic]) -> ReconcileError {
+    pub(crate) fn unrendered_error(&self, problems: &[Diagnostic]) -> ReconcileError {
         let template = self.runnable.template.clone();
         ReconcileError::from_diagnosis(
             Category::TemplateStampFailure,

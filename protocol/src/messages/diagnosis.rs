@@ -82,7 +82,7 @@ impl Fault {
     /// Returns the same for a Runnable with inputs from these sources.
     #[must_use]
     pub fn all_with(diagnostics: &[Diagnostic], sources: &[InputSource]) -> Vec<Self> {
-        let told = diagnostics.iter().take(SHOWN).map(|diagnostic| {
+        let first = diagnostics.iter().take(SHOWN).map(|diagnostic| {
             let fault = Self::from_diagnostic(diagnostic);
             let cure = sourced::cure(diagnostic, sources).or(fault.cure);
             Self { cure, ..fault }
@@ -91,7 +91,7 @@ impl Fault {
             what: format!("and {} more", diagnostics.len() - SHOWN),
             ..Self::default()
         });
-        told.chain(more).collect()
+        first.chain(more).collect()
     }
 }
 

@@ -167,15 +167,15 @@ fn a_ledger_that_is_there_ends_every_wait() {
 #[test]
 fn the_cache_is_behind_until_it_shows_our_latest_write() {
     let mut state = ProcessState::default();
-    assert!(!state.check_cached_version(Some("1")));
+    assert!(!state.detect_stale_cache(Some("1")));
     state.wrote_status(&Arc::default(), "7");
     assert!(
-        state.check_cached_version(Some("6"))
-            && !state.check_cached_version(Some("7"))
-            && !state.check_cached_version(Some("8"))
+        state.detect_stale_cache(Some("6"))
+            && !state.detect_stale_cache(Some("7"))
+            && !state.detect_stale_cache(Some("8"))
     );
     assert!(
-        !state.check_cached_version(None),
+        !state.detect_stale_cache(None),
         "what has no version is older than nothing"
     );
 }
@@ -186,7 +186,7 @@ fn our_own_write_is_no_news_unless_somebody_waits_for_it() {
     assert!(!state.consume_echo("7"));
     state.wrote_status(&Arc::default(), "7");
     assert!(state.consume_echo("7") && !state.consume_echo("8"));
-    assert!(state.check_cached_version(Some("6")));
+    assert!(state.detect_stale_cache(Some("6")));
     assert!(!state.consume_echo("7"), "this one was waited for");
     assert!(state.consume_echo("7"), "and only once");
 }

@@ -58,7 +58,7 @@ impl Provenance {
 
     /// Returns the ledger with exactly these sources for its runs.
     #[must_use]
-    pub fn told_in(&self, mut ledger: Ledger) -> Ledger {
+    pub fn apply_to(&self, mut ledger: Ledger) -> Ledger {
         let of_run = |number, hash: &str| self.of_run(number, hash).map(Sources::to_status);
         if let Some(current) = &mut ledger.current {
             current.sources = of_run(current.sequence, &current.input_hash);
@@ -77,8 +77,8 @@ impl Provenance {
         };
         if ledger.history.iter().any(differs) {
             for run in ledger.history_mut() {
-                let told = of_run(run.sequence, &run.input_hash);
-                run.sources = told.filter(|_| run.result.is_none());
+                let of_this_run = of_run(run.sequence, &run.input_hash);
+                run.sources = of_this_run.filter(|_| run.result.is_none());
             }
         }
         ledger

@@ -38,11 +38,11 @@ pub(super) fn pending(
     };
     let document = facts.as_it_waits(facts.rendering.as_ref().ok()?);
     // Changes during the debounce are not worth a write.
-    let hash_told = match reason {
+    let reported_hash = match reason {
         Category::Debouncing => "",
         _ => document.input_hash(),
     };
-    waiting(facts, sequence, hash_told, reason)
+    waiting(facts, sequence, reported_hash, reason)
 }
 
 /// Returns the run that waits for a person, or was rejected: one with a new number, or one whose number was given
@@ -51,7 +51,7 @@ fn guarded(facts: &Facts, wanted: &Approval, reason: Category) -> Option<Pending
     let document = facts.as_it_waits(facts.rendering.as_ref().ok()?);
     let dry_run = match &facts.dry_run {
         Some(answer) => Some(answer.to_string()),
-        None => dry_run_told(&facts.stored, wanted).map(str::to_owned),
+        None => reported_dry_run(&facts.stored, wanted).map(str::to_owned),
     };
     Some(PendingRun {
         approval: Some(wanted.to_string()),
@@ -120,8 +120,8 @@ pub fn waits_for_more(facts: &Facts) -> bool {
         }
         _ => false,
     };
-    let is_told = stored.observed_generation == Some(facts.runnable.generation);
-    is_of_it && goes_on && is_told
+    let is_observed = stored.observed_generation == Some(facts.runnable.generation);
+    is_of_it && goes_on && is_observed
 }
 
 /// Returns true if a run is at work, or may be without having been seen.
@@ -133,7 +133,7 @@ fn may_be_at_work(ledger: &Ledger) -> bool {
 
 /// Returns the API server's answer to the dry run of what this approves, if the status has it: it is asked once.
 #[must_use]
-pub fn dry_run_told<'a>(stored: &'a RunnableStatus, wanted: &Approval) -> Option<&'a str> {
+pub fn reported_dry_run<'a>(stored: &'a RunnableStatus, wanted: &Approval) -> Option<&'a str> {
     let pending = stored.pending.as_ref()?;
     let is_of_it = pending.approval.as_deref() == Some(wanted.to_string().as_str());
     pending.dry_run.as_deref().filter(|_| is_of_it)

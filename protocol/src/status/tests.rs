@@ -388,7 +388,7 @@ fn nothing_is_said_at_a_time_before_the_runnable_was_and_no_age_goes_by_that() {
     assert_eq!(said, at(NOW + 3_600));
     assert_eq!(facts.now, Some(at(NOW)));
     facts.now = None;
-    assert_eq!(told_at(facts.now, facts.runnable.created), None);
+    assert_eq!(statement_time(facts.now, facts.runnable.created), None);
 }
 
 #[test]

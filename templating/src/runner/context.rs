@@ -144,8 +144,8 @@ pub(crate) fn tell_account(before: &Value, document: &mut Value) {
     let Some(mut context) = context.and_then(|text| plain_json(text).ok()) else {
         return;
     };
-    if let Some(told) = context.pointer_mut(ACCOUNT) {
-        *told = account.into();
+    if let Some(place) = context.pointer_mut(ACCOUNT) {
+        *place = account.into();
         let text = json_text::json(&context, json_text::float);
         if let Some(annotations) = super::annotations_mut(document) {
             annotations.insert(RUNNER_CONTEXT_ANNOTATION.to_owned(), text.into());

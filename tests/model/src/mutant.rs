@@ -117,7 +117,7 @@ pub enum Mutant {
     /// The stop of a run is not kept.
     StopForgotten,
     /// A run is stopped once in its life.
-    StopToldOnce,
+    StopAskedOnce,
     /// A change that waits for another run counts as one that has run.
     WaitingChangeForgotten,
     /// An unseen run is not at work.
@@ -182,7 +182,7 @@ impl Mutant {
                 });
             }
             Self::ApprovedOnce => approval::count_if(&mut facts, |_, _| true),
-            Self::StopToldOnce => stops::count_as_told(&mut facts),
+            Self::StopAskedOnce => stops::count_as_asked(&mut facts),
             _ => {}
         }
         facts

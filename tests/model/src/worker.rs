@@ -125,7 +125,7 @@ impl Checked {
                     managed_fields: &noted(&cached),
                 };
                 let stored = mutant.bend_stored(state, stored);
-                (!state.check_cached_version(Some(&version))).then(|| state.begin(stored, CLOCK))
+                (!state.detect_stale_cache(Some(&version))).then(|| state.begin(stored, CLOCK))
             });
         let Some(begun) = begun else {
             return false;

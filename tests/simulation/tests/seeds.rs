@@ -63,7 +63,7 @@ const FOUND_HERE_TOO: [(Mutant, u64); 20] = [
     (Mutant::StopEarly, 0),
     (Mutant::StoppedMadeAgain, 0),
     (Mutant::RunsBeside, 0),
-    (Mutant::ToldIsOver, 0),
+    (Mutant::AskedIsOver, 0),
     (Mutant::ApprovedByNumber, 0),
     (Mutant::NeverSettles, 0),
     (Mutant::SourcesRemembered, 210),

@@ -13,7 +13,7 @@ pub(super) fn check(pod: &Pod<'_>) -> Vec<PodFault> {
         let own = container.get(CONTEXT);
         let fault = as_root(container, own.as_ref(), of_pod.as_ref());
         // The pod's context is reported once.
-        faults.extend(fault.filter(|fault| !faults.iter().any(|told| told.at == fault.at)));
+        faults.extend(fault.filter(|fault| !faults.iter().any(|known| known.at == fault.at)));
         faults.extend(own.as_ref().and_then(|own| escalation(container, own)));
     }
     if pod.containers.is_empty() {

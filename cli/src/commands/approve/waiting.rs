@@ -35,7 +35,7 @@ enum KnownRendering<'a> {
     /// The hash is unknown; the user accepts the one in the status.
     Unverified,
     /// The hash is unknown for this reason, and the user does not accept the one in the status.
-    Untold(String),
+    Unknown(String),
 }
 
 /// Returns the run that waits, for a Runnable as it was read and rendered. An unknown hash is an error, unless
@@ -57,8 +57,8 @@ pub(super) fn waiting(
         }
         // Without a hash it is unknown if the run that is shown is what waits.
         _ if unverified => KnownRendering::Unverified,
-        (_, Err(why)) => KnownRendering::Untold(why),
-        (None, Ok(_)) => KnownRendering::Untold(prospect.untold().unwrap_or_default()),
+        (_, Err(why)) => KnownRendering::Unknown(why),
+        (None, Ok(_)) => KnownRendering::Unknown(prospect.unknown_hash().unwrap_or_default()),
     };
     of_rendered(runnable, policy, &rendered, place)
 }
@@ -73,7 +73,7 @@ pub(super) fn by_status(runnable: &Runnable, place: &Place) -> anyhow::Result<Ap
 /// Returns the hash that approves the run that is shown, or why it is unknown.
 fn hash_of<'a>(prospect: &'a Prospect, asked: Option<&Approval>) -> Result<&'a str, String> {
     let Some(input_hash) = prospect.input_hash() else {
-        return Err(prospect.untold().unwrap_or_default());
+        return Err(prospect.unknown_hash().unwrap_or_default());
     };
     let asked = asked.map(|asked| asked.hash.as_str());
     // Without a profile, the run is shown exactly as it is made.
@@ -110,7 +110,7 @@ fn of_rendered(
     let (due, hash) = match rendered {
         KnownRendering::Known(due, hash) => (*due, *hash),
         KnownRendering::Unverified => return of_status(runnable, place),
-        KnownRendering::Untold(why) => return Err(unknown(why, &name, place)),
+        KnownRendering::Unknown(why) => return Err(unknown(why, &name, place)),
     };
     let asked = asked_for(runnable).and_then(Approval::parse);
     let asked = asked.map(|asked| asked.sequence);
@@ -189,11 +189,11 @@ fn of_wanted(
 }
 
 /// Explains why a run with an unknown hash is not approved: another document may wait, unseen.
-fn unknown(untold: &str, name: &str, place: &Place) -> anyhow::Error {
+fn unknown(unknown_hash: &str, name: &str, place: &Place) -> anyhow::Error {
     let diff = place.command(&format!("diff {name}"));
     let unverified = place.command(&format!("approve {name} --unverified"));
     anyhow!(
-        "{untold}; the run that waits may differ from what you would see: nothing is approved\n\
+        "{unknown_hash}; the run that waits may differ from what you would see: nothing is approved\n\
          hint: `{diff}` shows it; let a user approve who may read all of it, or approve the run in the status with `{unverified}`"
     )
 }

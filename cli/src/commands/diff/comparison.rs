@@ -241,7 +241,7 @@ fn notes(prospect: &Prospect, last: &Last, served: bool) -> Vec<String> {
     if let Last::Known(found) = last
         && !(found.changes.is_empty() && is_same(prospect))
     {
-        notes.extend(found.told_of_profile());
+        notes.extend(found.describe_profile_changes());
     }
     let changed = changed_secrets(&prospect.runnable, &prospect.revisions);
     notes.extend(
@@ -250,7 +250,7 @@ fn notes(prospect: &Prospect, last: &Last, served: bool) -> Vec<String> {
             .map(|it| format!("changed since the last run: {}", in_one_line(it))),
     );
     // If nothing is known of the pending change, the verdict says so.
-    notes.extend(prospect.untold().filter(|_| prospect.due.is_some()));
+    notes.extend(prospect.unknown_hash().filter(|_| prospect.due.is_some()));
     notes.extend(prospect.unknown_profile.clone());
     notes.extend(prospect.not_refreshed.clone());
     if !prospect.provisional.is_empty() {
@@ -268,7 +268,7 @@ fn verdict(prospect: &Prospect, moved: Option<&str>) -> String {
     match prospect.due {
         None => format!(
             "{}: if so, or if the rendered object differs, this would be run {}",
-            prospect.untold().unwrap_or_default(),
+            prospect.unknown_hash().unwrap_or_default(),
             prospect.sequence
         ),
         Some(Due::New(next)) if prospect.runnable.spec.suspend == Some(true) => {

@@ -38,16 +38,16 @@ pub(super) async fn watch(
     print_error(&nothing(args, present.is_empty(), cluster))?;
     let api = cluster.runnable_api(args.all_namespaces);
     let mut events = pin!(watcher(api, configured(args)).default_backoff());
-    let mut told = false;
+    let mut is_reported = false;
     while goes_on {
         let changes = match events.next().await {
             None => bail!("the watch has ended"),
             Some(Err(error)) => {
-                interrupted(error, &mut told)?;
+                interrupted(error, &mut is_reported)?;
                 continue;
             }
             Some(Ok(event)) => {
-                told &= !is_back(&event);
+                is_reported &= !is_back(&event);
                 shown.take(event, |runnable| args.picks(runnable), &printer)
             }
         };
@@ -80,7 +80,7 @@ fn is_back(event: &Event<Runnable>) -> bool {
 
 /// Reports an interruption once; the watcher retries. Missing permissions are an error. A watch that is too old
 /// restarts silently.
-fn interrupted(error: watcher::Error, told: &mut bool) -> anyhow::Result<()> {
+fn interrupted(error: watcher::Error, is_reported: &mut bool) -> anyhow::Result<()> {
     use watcher::Error;
     let error = match error {
         Error::WatchError(status) if status.code == 410 => return Ok(()),
@@ -97,7 +97,7 @@ fn interrupted(error: watcher::Error, told: &mut bool) -> anyhow::Result<()> {
         }
         error => error.into(),
     };
-    if !mem::replace(told, true) {
+    if !mem::replace(is_reported, true) {
         let text = format!("{error:#}");
         let line = in_one_line(text.lines().next().unwrap_or_default());
         print_error(&format!("{line}; the command tries again\n"))?;

@@ -35,7 +35,7 @@ enum FollowedRun {
 
 /// Waits for the run that answers the last change of the Runnable. Prints to standard error why there is none yet.
 pub(super) async fn wait_for_run(name: &str, cluster: &Cluster) -> anyhow::Result<LedgerRun> {
-    let mut told = String::new();
+    let mut reported = String::new();
     let mut in_vain_since = None;
     loop {
         let runnable = cluster.runnable(name).await?;
@@ -52,9 +52,9 @@ pub(super) async fn wait_for_run(name: &str, cluster: &Cluster) -> anyhow::Resul
             FollowedRun::NotYet(why) => why,
         };
         in_vain_since = None;
-        if why != told {
+        if why != reported {
             print_error(&format!("there is no run of {name} yet: {why}\n"))?;
-            told = why;
+            reported = why;
         }
         tokio::time::sleep(PAUSE).await;
     }

@@ -100,8 +100,8 @@ pub(super) async fn follow(
         }
         outcome.code = FOUND;
     }
-    for told in never_begun {
-        let _ = writeln!(outcome.err, "{told}");
+    for reported in never_begun {
+        let _ = writeln!(outcome.err, "{reported}");
     }
     Ok(outcome)
 }
@@ -109,7 +109,7 @@ pub(super) async fn follow(
 /// Last reason printed for each pod. The empty name is for the run: no pod, or no such container.
 #[derive(Default)]
 struct Waits {
-    told: BTreeMap<String, String>,
+    reported: BTreeMap<String, String>,
 }
 
 impl Waits {
@@ -118,7 +118,7 @@ impl Waits {
         let mut now = BTreeMap::new();
         let mut lines = Vec::new();
         let mut note = |name: String, reason: String, line: String| {
-            if self.told.get(&name) != Some(&reason) {
+            if self.reported.get(&name) != Some(&reason) {
                 lines.push(line);
             }
             now.insert(name, reason);
@@ -132,7 +132,7 @@ impl Waits {
                 note(pod.name_any(), waiting.reason, line);
             }
         }
-        self.told = now;
+        self.reported = now;
         lines
     }
 }

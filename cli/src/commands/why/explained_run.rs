@@ -222,11 +222,11 @@ pub(super) async fn warning(
         RunState::Running | FAILED if is_job => events::last_warning_of_pods(run, cluster).await,
         _ => None,
     };
-    let is_told = |it: &WarningEvent| match run.state {
+    let is_shown = |it: &WarningEvent| match run.state {
         FAILED => it.reason == UNHEALTHY,
         _ => hindered.is_some() || it.is_fresh(FRESH),
     };
-    warned.filter(is_told)
+    warned.filter(is_shown)
 }
 
 /// State of a failed run.

@@ -176,7 +176,7 @@ impl WhyReport {
         let sources = SourcesState::fetch(runnable, revisions, cluster).await?;
         let explanation = Self::with(runnable, cluster.namespace.clone(), about);
         let explanation = explanation.with_cure_of_event();
-        let explanation = explanation.with_retry(retry).told_at(cluster.place());
+        let explanation = explanation.with_retry(retry).with_place(cluster.place());
         let explanation = explanation.with_profile(of_profile);
         let explanation = explanation.without_template(not_seen, is_hidden);
         let seen = match &explanation.blocked_by {
@@ -293,7 +293,7 @@ impl WhyReport {
     }
 
     /// Rewrites the commands in the advice for this namespace.
-    fn told_at(mut self, place: Place) -> Self {
+    fn with_place(mut self, place: Place) -> Self {
         let to_do = self.to_do.as_deref();
         self.to_do = to_do.map(|advice| place.for_runnable(advice, &self.name));
         self.place = place;
@@ -363,13 +363,13 @@ fn warnings(template: &ClusterRunTemplate) -> Option<String> {
 
 /// Returns the next run, by what is rendered.
 fn next(prospect: anyhow::Result<Prospect>) -> NextRun {
-    match prospect.map(|prospect| (prospect.due, prospect.untold())) {
+    match prospect.map(|prospect| (prospect.due, prospect.unknown_hash())) {
         Ok((Some(Due::New(sequence)), _)) => NextRun::New { sequence },
         Ok((Some(Due::Pending(sequence)), _)) => NextRun::Pending { sequence },
         Ok((Some(Due::Nothing(sequence)), _)) => NextRun::Nothing { sequence },
         Ok((Some(Due::OtherHash(sequence)), _)) => NextRun::OtherHash { sequence },
-        Ok((None, untold)) => NextRun::Unknown {
-            message: untold.unwrap_or_default(),
+        Ok((None, unknown_hash)) => NextRun::Unknown {
+            message: unknown_hash.unwrap_or_default(),
         },
         Err(error) => NextRun::Unknown {
             message: first_line(&error),

@@ -135,8 +135,8 @@ fn awaited(sources: &SourcesState) -> String {
         let _ = writeln!(out, "  since {}", in_one_line(&awaited.why));
     }
     for changed in &sources.changed_since {
-        let told = changed.describe();
-        let _ = writeln!(out, "  changed since its run: {}", in_one_line(&told));
+        let line = changed.describe();
+        let _ = writeln!(out, "  changed since its run: {}", in_one_line(&line));
     }
     for hidden in &sources.not_visible {
         let _ = writeln!(
@@ -289,8 +289,8 @@ fn changed(
     for source in sources {
         let _ = writeln!(out, "    {}", in_one_line(&source.describe()));
     }
-    if let Some(told) = diff.told_of_profile() {
-        let _ = writeln!(out, "  {told}");
+    if let Some(line) = diff.describe_profile_changes() {
+        let _ = writeln!(out, "  {line}");
     }
     out
 }

@@ -138,7 +138,7 @@ fn nothing_that_a_profile_merges_is_a_cause() {
             "/runner/context.yaml platform.serviceAccountName",
         ]
     );
-    let told = found.told_of_profile().unwrap();
+    let told = found.describe_profile_changes().unwrap();
     let begin = "also differs by the profile (p@1 became p@2), which makes no run: spec.template.spec.nodeSelector.pool, ";
     assert!(told.starts_with(begin), "{told}");
     // A value may be a Secret's.

@@ -173,12 +173,12 @@ impl Reconciliation<'_> {
         let diagnosis = match error.missing_permission() {
             Some(_) => self.cause_of(error, "store the outputs"),
             None if error.is_refusal() => {
-                let told = if object.kind == SourceKind::Secret && !may_be_told(error) {
+                let shown = if object.kind == SourceKind::Secret && !may_be_shown(error) {
                     error.brief()
                 } else {
                     error.without_values()
                 };
-                Diagnosis::Refused("store the outputs", truncate(told))
+                Diagnosis::Refused("store the outputs", truncate(shown))
             }
             None => Diagnosis::NoAnswer("store the outputs"),
         };
@@ -200,7 +200,7 @@ impl Reconciliation<'_> {
 
 /// Returns true if a refusal of a Secret comes from the API server itself and names only keys: a schema violation, or
 /// an exceeded quota. Any other responder, with whatever code, may repeat the sent values.
-fn may_be_told(error: &ApiError) -> bool {
+fn may_be_shown(error: &ApiError) -> bool {
     let ApiError::Answered { code, message, .. } = error else {
         return false;
     };
@@ -212,7 +212,7 @@ fn may_be_told(error: &ApiError) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::may_be_told;
+    use super::may_be_shown;
     use crate::api::ApiError;
 
     fn answered(code: u16, message: &str) -> ApiError {
@@ -236,14 +236,14 @@ mod tests {
                 "secrets \"db\" is forbidden: exceeded quota: few, requested: count/secrets=1",
             ),
         ] {
-            assert!(may_be_told(&answered(code, message)), "{message}");
+            assert!(may_be_shown(&answered(code, message)), "{message}");
         }
         let webhook = "admission webhook \"a.example\" denied the request: 7731 is too weak";
         for code in [400, 401, 403, 404, 406, 409, 413, 422, 451] {
-            assert!(!may_be_told(&answered(code, webhook)), "{code}");
+            assert!(!may_be_shown(&answered(code, webhook)), "{code}");
         }
         let parsed = "Secret \"db\" is invalid: data[.dockerconfigjson]: Invalid value: \"<secret contents redacted>\": invalid character 's' looking for beginning of value";
-        assert!(!may_be_told(&answered(422, parsed)));
-        assert!(!may_be_told(&ApiError::Unanswered("7731".to_owned())));
+        assert!(!may_be_shown(&answered(422, parsed)));
+        assert!(!may_be_shown(&ApiError::Unanswered("7731".to_owned())));
     }
 }

@@ -58,7 +58,7 @@ impl Reconciliation<'_> {
 
     /// Returns what was found the last time, if no new look is needed.
     pub(super) fn known_sinks(&self, what: &LookedForSinks) -> Option<Sinks> {
-        let polled = (!self.are_told(&what.sinks)).then(|| self.polled_after());
+        let polled = (!self.are_watched(&what.sinks)).then(|| self.polled_after());
         let memory = lock(&self.memory);
         let now = boot_time();
         // A sink that was just created or deleted, or that is ahead, is looked at once more.
@@ -76,7 +76,7 @@ impl Reconciliation<'_> {
     }
 
     /// Returns true if a watch reports all changes of the sinks.
-    fn are_told(&self, wanted: &[OutputSink]) -> bool {
+    fn are_watched(&self, wanted: &[OutputSink]) -> bool {
         let is_map = |sink: &OutputSink| sink.kind == SinkKind::ConfigMap;
         wanted.iter().all(is_map)
             && self.ctx.watches.state(&Watched::config_maps()) == WatchState::Synced
@@ -90,13 +90,13 @@ impl Reconciliation<'_> {
         if has_none || self.facts.runnable.deleting {
             return None;
         }
-        let are_told = self.are_told(wanted);
+        let are_watched = self.are_watched(wanted);
         let memory = lock(&self.memory);
         let (poll, now) = (self.ctx.poll, boot_time());
         let failed = memory.in_backoff(&Operation::Sinks, now);
         let failed = failed.filter(|(error, _)| error.requeue != Requeue::OnChange);
         let failed = failed.map(|(_, left)| left + SECOND);
-        let polled = (!are_told && self.facts.ledger.outputs_from.is_some()).then(|| {
+        let polled = (!are_watched && self.facts.ledger.outputs_from.is_some()).then(|| {
             let looked_at = memory.sinks.looked_at();
             let left = looked_at.map(|at| (at + poll).saturating_sub(now));
             TENTH.over(left.filter(|left| !left.is_zero()).unwrap_or(poll))

@@ -26,7 +26,7 @@ const SHORT: Duration = Duration::from_secs(5);
 const GATHERED: Duration = Duration::from_millis(100);
 /// Least time between two reports of a Secret that changes again and again: after each one all its users read it again.
 /// The first is at once.
-const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(1);
+const SENT_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// End of a watch.
 enum WatchEnd {
@@ -71,21 +71,21 @@ pub(super) async fn follow(
 }
 
 /// Takes events until the watch ends (the end is returned) or `until` (`None`). `version` is kept up to date. Calls
-/// `changed` at most once in [`TOLD_AGAIN_AFTER`].
+/// `changed` at most once in [`SENT_AGAIN_AFTER`].
 async fn take(
     events: &mut (impl Stream<Item = Result<WatchEvent, ApiError>> + Unpin),
     until: Instant,
     version: &mut Option<String>,
     changed: impl Fn(),
 ) -> Option<WatchEnd> {
-    let (mut told_at, mut is_owed) = (None::<Instant>, false);
+    let (mut sent_at, mut is_owed) = (None::<Instant>, false);
     let end = loop {
-        let again = told_at.map(|at| at + TOLD_AGAIN_AFTER);
+        let again = sent_at.map(|at| at + SENT_AGAIN_AFTER);
         let next = again.filter(|_| is_owed).map_or(until, |at| at.min(until));
         match timeout_at(next, events.next()).await {
-            Ok(Some(Ok(told))) => {
-                *version = told.version.or(version.take());
-                is_owed |= told.has_changed;
+            Ok(Some(Ok(signal))) => {
+                *version = signal.version.or(version.take());
+                is_owed |= signal.has_changed;
             }
             Ok(Some(Err(error))) => break Some(error.into()),
             Ok(None) => break Some(WatchEnd::Over),
@@ -94,7 +94,7 @@ async fn take(
         }
         if is_owed && again.is_none_or(|at| at <= Instant::now()) {
             changed();
-            (told_at, is_owed) = (Some(Instant::now()), false);
+            (sent_at, is_owed) = (Some(Instant::now()), false);
         }
     };
     if is_owed {

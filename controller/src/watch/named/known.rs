@@ -86,18 +86,18 @@ impl SecretWatch {
         let users = self.users.len();
         match (before == ObjectWatch::Watched, now == ObjectWatch::Watched) {
             (true, false) => {
-                shares.change(namespace, |share| share.told -= users);
+                shares.change(namespace, |share| share.watched -= users);
                 self.users.iter().cloned().collect()
             }
             (false, true) => {
-                shares.change(namespace, |share| share.told += users);
+                shares.change(namespace, |share| share.watched += users);
                 Vec::new()
             }
             _ => Vec::new(),
         }
     }
 
-    /// Returns the change of `told` when one user joins or leaves: 1 if the Secret is watched, else 0.
+    /// Returns the change of `watched` when one user joins or leaves: 1 if the Secret is watched, else 0.
     fn count_watched(&self) -> usize {
         usize::from(self.state.now() == ObjectWatch::Watched)
     }
@@ -334,9 +334,9 @@ impl KnownSecrets {
         let known = known.clone();
         let watch = self.watches.get_mut(secret)?;
         if watch.users.insert(key.clone()) {
-            let told = watch.count_watched();
+            let watched = watch.count_watched();
             self.shares
-                .change(&secret.namespace, |share| share.told += told);
+                .change(&secret.namespace, |share| share.watched += watched);
         }
         Some(known)
     }
@@ -347,9 +347,9 @@ impl KnownSecrets {
             return;
         };
         if watch.users.remove(key) {
-            let told = watch.count_watched();
+            let watched = watch.count_watched();
             self.shares
-                .change(&secret.namespace, |share| share.told -= told);
+                .change(&secret.namespace, |share| share.watched -= watched);
         }
         if watch.users.is_empty() {
             let places = usize::from(watch.end());

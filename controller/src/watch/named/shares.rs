@@ -26,12 +26,12 @@ pub(super) struct NamespaceShare {
     /// Secrets that are named, once for each Runnable.
     pub(super) wanted: usize,
     /// Those of them whose changes a watch reports.
-    pub(super) told: usize,
+    pub(super) watched: usize,
 }
 
 impl NamespaceShare {
     fn polled(&self) -> usize {
-        self.wanted.saturating_sub(self.told)
+        self.wanted.saturating_sub(self.watched)
     }
 }
 
@@ -99,12 +99,12 @@ mod tests {
         let rate = 48_000.0 / poll.as_secs_f64() + 32.0 / USUAL.as_secs_f64();
         assert!(rate < 100.0, "{rate}");
         // Watched Secrets are not read.
-        shares.change("many", |share| share.told += 47_000);
+        shares.change("many", |share| share.watched += 47_000);
         assert_eq!(shares.poll("many", USUAL), USUAL);
         shares.change("few", |share| share.wanted -= 32);
         shares.change("many", |share| {
             share.wanted -= 48_000;
-            share.told -= 47_000;
+            share.watched -= 47_000;
         });
         assert!(shares.of.is_empty() && shares.polling == 0);
     }

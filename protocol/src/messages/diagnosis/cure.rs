@@ -181,12 +181,12 @@ fn cures(faults: &[Fault]) -> String {
         }
     }
     let is_one = cures.len() == 1;
-    let told = cures.into_iter().map(|(cure, places)| {
+    let texts = cures.into_iter().map(|(cure, places)| {
         if is_one || places.contains(&"") {
             cure.to_owned()
         } else {
             format!("{}: {cure}", places.join(", "))
         }
     });
-    told.collect::<Vec<_>>().join("; ")
+    texts.collect::<Vec<_>>().join("; ")
 }

@@ -313,7 +313,7 @@ fn of_stops() -> Vec<Configuration> {
         ),
         (
             "told to stop only by who has written it",
-            Mutant::StopToldOnce,
+            Mutant::StopAskedOnce,
             timeouts::timeout(),
         ),
     ];

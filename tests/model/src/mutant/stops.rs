@@ -20,7 +20,7 @@ pub(super) fn forget(ledger: &mut Ledger) {
 }
 
 /// Counts every recorded stop as sent.
-pub(super) fn count_as_told(facts: &mut Facts) {
+pub(super) fn count_as_asked(facts: &mut Facts) {
     let at_work = facts.ledger.at_work().filter(|run| run.stop.is_some());
     let told = at_work.map(|run| (run.uid.to_owned(), StopOutcome::Sent));
     facts.stops = told.collect();

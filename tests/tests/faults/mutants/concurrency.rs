@@ -60,7 +60,7 @@ async fn a_run_beside_one_that_is_waited_for_is_noticed() -> Result<()> {
 
 #[tokio::test]
 async fn a_run_beside_one_that_was_only_told_to_stop_is_noticed() -> Result<()> {
-    is_noticed(Mutant::ToldIsOver, |stage| async move {
+    is_noticed(Mutant::AskedIsOver, |stage| async move {
         changed(&stage, "Replace").await?;
         let over = |r: &Runnable| is_replaced(r) && waits(r) || made(r, 2);
         stage.until(APP, "a stop, or another run", over).await?;

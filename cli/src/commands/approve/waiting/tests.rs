@@ -155,8 +155,8 @@ fn what_is_not_what_the_controller_asks_about_is_an_error_with_what_to_do() {
 #[test]
 fn where_the_hash_is_not_known_the_status_is_believed_only_if_somebody_says_so() {
     let of = |patch: Value, rendered| of(&patch, ApprovalPolicy::Manual, &rendered);
-    let untold = of(json!({}), KnownRendering::Untold("unread".to_owned()));
-    let error = untold.unwrap_err().to_string();
+    let unknown = of(json!({}), KnownRendering::Unknown("unread".to_owned()));
+    let error = unknown.unwrap_err().to_string();
     let hint = "approve the run in the status with `cartouche approve hello --unverified -n shop`";
     assert!(error.contains(hint), "{error}");
     let waits = of(json!({}), KnownRendering::Unverified).unwrap();
