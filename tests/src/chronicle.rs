@@ -6,7 +6,7 @@
 //! identifies an object: two objects under one name are two runs. An object that is known to be made by
 //! another account is no run, whatever it claims to be.
 
-mod told;
+mod evidence;
 
 use std::{
     fs::File,
@@ -27,7 +27,7 @@ use kube::{
 use serde_json::Value;
 use tokio::{task::AbortHandle, time::sleep};
 
-use told::{Told, version};
+use evidence::{Evidence, version};
 
 use crate::{
     cluster::{Account, AuditEvent, Cluster},
@@ -44,7 +44,7 @@ pub struct Chronicle {
     account: Account,
     /// Offset up to which the log is read, and the requests of accounts until there.
     read: Mutex<(u64, Vec<AuditEvent>)>,
-    told: Arc<Mutex<Told>>,
+    evidence: Arc<Mutex<Evidence>>,
     watches: Vec<AbortHandle>,
 }
 
@@ -61,10 +61,10 @@ impl Chronicle {
         let file = file.context("there is an audit log")?;
         let audited = |kind: &ApiResource| format!("{}.{}", kind.plural, kind.group);
         let resources = kinds.iter().map(audited).collect();
-        let told = Arc::new(Mutex::new(Told::new(resources, account.user())));
+        let evidence = Arc::new(Mutex::new(Evidence::new(resources, account.user())));
         let watches = kinds.iter().map(|kind| {
             let objects = Api::namespaced_with(cluster.client(), &account.namespace, kind);
-            let watch = watch(objects, kind.kind.clone(), Arc::clone(&told));
+            let watch = watch(objects, kind.kind.clone(), Arc::clone(&evidence));
             tokio::spawn(watch).abort_handle()
         });
         Ok(Self {
@@ -72,7 +72,7 @@ impl Chronicle {
             read: Mutex::new((std::fs::metadata(&file)?.len(), Vec::new())),
             file,
             account: account.clone(),
-            told,
+            evidence,
         })
     }
 
@@ -81,9 +81,9 @@ impl Chronicle {
     pub fn events<T>(&self, wanted: impl Fn(&AuditEvent) -> Option<T>) -> Result<Vec<T>> {
         let mut read = lock(&self.read);
         let (offset, events) = &mut *read;
-        let mut told = lock(&self.told);
+        let mut evidence = lock(&self.evidence);
         for event in self.after(offset)? {
-            told.read(&event);
+            evidence.read(&event);
             events.extend(Some(event).filter(AuditEvent::is_of_an_account));
         }
         Ok(events.iter().filter_map(wanted).collect())
@@ -126,9 +126,9 @@ impl Chronicle {
     /// Records existing objects. Callers that take runs away show them before: if its create was given up,
     /// only its object reveals a run.
     pub fn see(&self, objects: &[DynamicObject]) -> Result<()> {
-        let mut told = lock(&self.told);
+        let mut evidence = lock(&self.evidence);
         for object in objects {
-            told.see(Verb::Changed, &serde_json::to_value(object)?);
+            evidence.see(Verb::Changed, &serde_json::to_value(object)?);
         }
         Ok(())
     }
@@ -136,16 +136,16 @@ impl Chronicle {
     /// Returns everything that has happened until now, for judgement.
     pub fn past(&self, sight: Sight) -> Result<Past> {
         self.events(|_| None::<()>)?;
-        Ok(lock(&self.told).past(sight))
+        Ok(lock(&self.evidence).past(sight))
     }
 
     /// Returns the objects of the runs made until now, by any create that took effect, oldest first.
     pub fn made(&self) -> Result<Vec<Value>> {
         let past = self.past(Sight::Record)?;
-        let told = lock(&self.told);
+        let evidence = lock(&self.evidence);
         let object = |run: &Run| {
-            let asked = || told.given_up.get(&run.name);
-            told.objects.get(&run.uid).or_else(asked).cloned()
+            let asked = || evidence.given_up.get(&run.name);
+            evidence.objects.get(&run.uid).or_else(asked).cloned()
         };
         Ok(past.made().filter_map(object).collect())
     }
@@ -180,21 +180,25 @@ impl Chronicle {
 }
 
 /// Watches all objects of a kind until it is aborted, and begins anew where a server was killed.
-async fn watch(objects: Api<DynamicObject>, kind: String, told: Arc<Mutex<Told>>) {
+async fn watch(objects: Api<DynamicObject>, kind: String, evidence: Arc<Mutex<Evidence>>) {
     loop {
         // Failures are retried.
-        let _ = watch_once(&objects, &kind, &told).await;
+        let _ = watch_once(&objects, &kind, &evidence).await;
         sleep(Duration::from_millis(200)).await;
     }
 }
 
-async fn watch_once(objects: &Api<DynamicObject>, kind: &str, told: &Mutex<Told>) -> Result<()> {
+async fn watch_once(
+    objects: &Api<DynamicObject>,
+    kind: &str,
+    evidence: &Mutex<Evidence>,
+) -> Result<()> {
     let list = objects.list(&ListParams::default()).await?;
     let see = |verb: Verb, object: &DynamicObject| -> Result<()> {
         let mut object = serde_json::to_value(object)?;
         // Lists of built-in kinds leave out the kind of their items.
         object["kind"] = kind.into();
-        lock(told).see(verb, &object);
+        lock(evidence).see(verb, &object);
         Ok(())
     };
     for object in &list.items {

@@ -2,7 +2,7 @@
 
 mod diamond;
 mod held;
-mod told;
+mod reports;
 mod unnamed;
 mod upstream;
 

@@ -11,7 +11,7 @@ use crate::{cluster::AuditEvent, controller::Controller};
 
 /// Input of the oracle.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct Evidence {
     /// Resources of the runs, as the audit log names them.
     resources: Vec<String>,
     /// User that makes runs: the account of the Runnables.
@@ -26,7 +26,7 @@ pub(super) struct Told {
     latest: Time,
 }
 
-impl Told {
+impl Evidence {
     /// Returns an empty value for runs of these resources that this user makes.
     pub(super) fn new(resources: Vec<String>, maker: String) -> Self {
         Self {
@@ -245,14 +245,14 @@ mod tests {
     }
 
     fn uids(events: &[AuditEvent], seen: &[Value]) -> Vec<String> {
-        let mut told = Told::new(vec!["trials.lab.test".to_owned()], RUNNER.to_owned());
+        let mut evidence = Evidence::new(vec!["trials.lab.test".to_owned()], RUNNER.to_owned());
         for event in events {
-            told.read(event);
+            evidence.read(event);
         }
         for object in seen {
-            told.see(Verb::Changed, object);
+            evidence.see(Verb::Changed, object);
         }
-        let past = told.past(Sight::Record);
+        let past = evidence.past(Sight::Record);
         past.made().map(|run| run.uid.clone()).collect()
     }
 
