@@ -4,6 +4,7 @@
 //! that people write keep their text, except for the version, the schema of the flags and the table of values.
 
 mod flags;
+mod lines;
 mod templates;
 mod values;
 

@@ -5,6 +5,7 @@
 
 use std::{io, path::Path};
 
+use super::lines::{labelled, without_comments, without_first_comments};
 use crate::kustomization::{Files, fault};
 
 /// A template.
@@ -44,10 +45,6 @@ const NAME: &str = "cartouche-controller";
 /// The namespace of Runnables in the overlays.
 const SERVED: &str = "cartouche-examples";
 const BINDING: &str = "kind: ClusterRoleBinding";
-
-const LABELS: &str = "    {{- include \"cartouche.labels\" $ | nindent 4 }}\n";
-/// The label that `config/` gives as well, in a document or in a kustomization.
-const PART_OF: &str = "    app.kubernetes.io/part-of: cartouche";
 
 /// The writers that `config/policies` lists beside the controller.
 const FURTHER_WRITERS: &str =
@@ -297,43 +294,6 @@ impl Part {
     }
 }
 
-fn without_comments(text: &str) -> String {
-    let lines = text
-        .lines()
-        .filter(|line| !line.trim_start().starts_with('#'));
-    lines.flat_map(|line| [line, "\n"]).collect()
-}
-
-fn without_first_comments(text: &str) -> &str {
-    let mut rest = text;
-    while rest.starts_with('#') {
-        rest = rest.split_once('\n').map_or("", |(_, rest)| rest);
-    }
-    rest
-}
-
-/// Adds the labels of the chart to the metadata of an object.
-fn labelled(document: &str) -> String {
-    let mut text = String::new();
-    let mut missing = false;
-    for line in document.lines().filter(|line| *line != PART_OF) {
-        if missing && !line.starts_with(' ') {
-            text.push_str("  labels:\n");
-            text.push_str(LABELS);
-            missing = false;
-        }
-        text.push_str(line);
-        text.push('\n');
-        if line == "metadata:" {
-            missing = true;
-        } else if missing && line == "  labels:" {
-            text.push_str(LABELS);
-            missing = false;
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -351,17 +311,6 @@ mod tests {
                         name: {{ include \"cartouche.name\" $ }}-a\n  labels:\n    \
                         {{- include \"cartouche.labels\" $ | nindent 4 }}\nrules: []\n{{- end }}\n";
         assert_eq!(text_of(Change::Names, "a", ROLE), expected);
-    }
-
-    #[test]
-    fn labels_that_exist_are_kept() {
-        let source = format!(
-            "metadata:\n  labels:\n{PART_OF}\n    a: b\n  name: c\nspec:\n  labels:\n    d: e\n"
-        );
-        let expected = format!(
-            "metadata:\n  labels:\n{LABELS}    a: b\n  name: c\nspec:\n  labels:\n    d: e\n"
-        );
-        assert_eq!(labelled(&source), expected);
     }
 
     #[test]
