@@ -199,6 +199,35 @@ async fn values_reach_their_places() -> Result<()> {
     Ok(())
 }
 
+/// A name of digits stays a text in every field.
+#[tokio::test]
+async fn names_of_digits_are_quoted() -> Result<()> {
+    let Some(helm) = helm4().await? else {
+        return Ok(());
+    };
+    let cluster = cluster().await?;
+    let chart = Helm::chart().display().to_string();
+    for (settings, binding) in [
+        ("fullnameOverride=456,namespace=123", "RoleBinding/123/456"),
+        (
+            "fullnameOverride=456,identity.namespaces={123}",
+            "RoleBinding/123/456-impersonation",
+        ),
+    ] {
+        let words = ["template", "--kube-version", "1.36.0", "--set-string"];
+        let words = [&words[..], &[settings]].concat();
+        let objects = helm
+            .template(&cluster, &command(&words, &chart, &[REPOSITORY]))
+            .await?;
+        let found = by_name(objects);
+        let controller = &found["Deployment/cartouche-system/456"];
+        let account = controller.pointer("/spec/template/spec/serviceAccountName");
+        assert_eq!(account, Some(&json!("456")), "{settings}");
+        assert_eq!(found[binding]["subjects"][0]["name"], "456", "{settings}");
+    }
+    Ok(())
+}
+
 /// Without `rbac.create`, the chart has no role and no binding, whatever else is on.
 #[tokio::test]
 async fn no_role_is_rendered_without_rbac() -> Result<()> {

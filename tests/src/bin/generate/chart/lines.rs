@@ -3,6 +3,12 @@
 const LABELS: &str = "    {{- include \"cartouche.labels\" $ | nindent 4 }}\n";
 /// The label that `config/` gives as well, in a document or in a kustomization.
 const PART_OF: &str = "    app.kubernetes.io/part-of: cartouche";
+/// Names, where they are the whole value of a field, up to the end of their tags.
+const WHOLE_VALUES: [&str; 3] = [
+    ": {{ $.Release.Namespace",
+    ": {{ include \"cartouche.name\" $",
+    ": {{ .",
+];
 
 pub(super) fn without_comments(text: &str) -> String {
     let lines = text
@@ -17,6 +23,16 @@ pub(super) fn without_first_comments(text: &str) -> &str {
         rest = rest.split_once('\n').map_or("", |(_, rest)| rest);
     }
     rest
+}
+
+/// Quotes the names that are the whole value of a field: a name of digits would be a number.
+pub(super) fn with_quotes(document: &str) -> String {
+    let is_name = |open: &&str| WHOLE_VALUES.iter().any(|tag| open.ends_with(tag));
+    let line = |line: &str| match line.strip_suffix(" }}").filter(is_name) {
+        Some(open) => format!("{open} | quote }}}}\n"),
+        None => format!("{line}\n"),
+    };
+    document.lines().map(line).collect()
 }
 
 /// Adds the labels of the chart to the metadata of an object.

@@ -5,7 +5,7 @@
 
 use std::{io, path::Path};
 
-use super::lines::{labelled, without_comments, without_first_comments};
+use super::lines::{labelled, with_quotes, without_comments, without_first_comments};
 use crate::kustomization::{Files, fault};
 
 /// A template.
@@ -266,9 +266,10 @@ impl Part {
             Change::EachNamespace => document.replace(SERVED, "{{ . }}"),
             _ => document,
         };
-        Ok(document
+        let document = document
             .replace(NAMESPACE, "{{ $.Release.Namespace }}")
-            .replace(NAME, "{{ include \"cartouche.name\" $ }}"))
+            .replace(NAME, "{{ include \"cartouche.name\" $ }}");
+        Ok(with_quotes(&document))
     }
 
     /// Makes a `RoleBinding` of a `ClusterRoleBinding` where the controller serves one namespace.
@@ -314,6 +315,23 @@ mod tests {
     }
 
     #[test]
+    fn names_that_are_whole_values_are_quoted() {
+        let source = "metadata:\n  name: cartouche-controller\n  namespace: cartouche-system\n\
+                      spec:\n  account: a:cartouche-system:cartouche-controller\n";
+        let text = text_of(Change::Names, "true", source);
+        for line in [
+            "  name: {{ include \"cartouche.name\" $ | quote }}\n",
+            "  namespace: {{ $.Release.Namespace | quote }}\n",
+            "  account: a:{{ $.Release.Namespace }}:{{ include \"cartouche.name\" $ }}\n",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
+        let each = "metadata:\n  name: a\n  namespace: cartouche-examples\n";
+        let text = text_of(Change::EachNamespace, "true", each);
+        assert!(text.contains("  namespace: {{ . | quote }}\n"), "{text}");
+    }
+
+    #[test]
     fn a_binding_follows_the_namespace_that_is_served() {
         let source = "kind: ClusterRoleBinding\nmetadata:\n  name: a\nsubjects: []\n";
         let text = text_of(Change::Bindings, "true", source);
@@ -321,7 +339,7 @@ mod tests {
             text.contains("kind: {{ if $.Values.namespace }}RoleBinding{{ else }}"),
             "{text}"
         );
-        assert!(text.contains("  namespace: {{ . }}\n"), "{text}");
+        assert!(text.contains("  namespace: {{ . | quote }}\n"), "{text}");
         assert!(!text_of(Change::Bindings, "true", ROLE).contains("RoleBinding"));
     }
 
