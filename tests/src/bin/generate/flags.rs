@@ -38,9 +38,16 @@ fn value(flag: &Arg) -> String {
     }
 }
 
+/// Returns the help text of a flag without its line breaks.
+pub(super) fn help(flag: &Arg) -> String {
+    let help = flag.get_long_help().or_else(|| flag.get_help());
+    let help = help.map(ToString::to_string).unwrap_or_default();
+    help.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Returns the help text, with the possible values.
 fn meaning(flag: &Arg) -> String {
-    let help = flag.get_help().map(ToString::to_string).unwrap_or_default();
+    let help = help(flag);
     if !flag.get_action().takes_values() {
         return help;
     }

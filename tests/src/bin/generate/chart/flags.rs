@@ -6,6 +6,8 @@ use cartouche_controller::flags::Flags;
 use clap::{Arg, Command, CommandFactory};
 use serde_json::{Map, Value, json};
 
+use crate::flags::help;
+
 /// Flags that the chart sets itself: the port is that of the Service, and the others come with rights.
 const SET_BY_CHART: [&str; 3] = ["health-address", "identity", "namespace"];
 /// Flags that end the controller.
@@ -37,13 +39,6 @@ fn of_flag(command: &Command, flag: &Arg, name: &str) -> io::Result<Value> {
     let mut schema = of_values(command, flag, name)?;
     schema["description"] = json!(help(flag));
     Ok(schema)
-}
-
-/// Returns the help text of a flag without its line breaks.
-fn help(flag: &Arg) -> String {
-    let help = flag.get_long_help().or_else(|| flag.get_help());
-    let help = help.map(ToString::to_string).unwrap_or_default();
-    help.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn of_values(command: &Command, flag: &Arg, name: &str) -> io::Result<Value> {
