@@ -18,13 +18,23 @@ use serde_json::Value;
 use crate::kustomization::{Files, fault};
 
 const FOLDER: &str = "charts/cartouche";
+/// Templates that people write.
+const BY_HAND: [&str; 4] = [
+    "NOTES.txt",
+    "_names.tpl",
+    "deployment.yaml",
+    "extra-kinds.yaml",
+];
 const SCHEMA: &str = "charts/cartouche/values.schema.json";
 
 /// Returns the generated files, each by its path from the root.
 pub fn files(sources: &Files<'_>) -> io::Result<Vec<(PathBuf, String)>> {
     let folder = Path::new(FOLDER);
     let mut found = Vec::new();
-    for (name, text) in templates::all(sources)? {
+    let templates = templates::all(sources)?;
+    let known: Vec<&str> = templates.iter().map(|(name, _)| *name).collect();
+    check_names(&sources.names(&folder.join("templates"))?, &known)?;
+    for (name, text) in templates {
         found.push((folder.join("templates").join(name), text));
     }
     let definition = folder.join("Chart.yaml");
@@ -42,6 +52,18 @@ pub fn files(sources: &Files<'_>) -> io::Result<Vec<(PathBuf, String)>> {
     let text = values::with_table(&sources.read(&page)?, &rows)?;
     found.push((page, text));
     Ok(found)
+}
+
+/// Returns an error for a template that is neither generated nor written by hand: Helm would render it all the same.
+fn check_names(present: &[String], generated: &[&str]) -> io::Result<()> {
+    let is_known = |name: &str| generated.contains(&name) || BY_HAND.contains(&name);
+    match present.iter().find(|name| !is_known(name)) {
+        Some(name) => Err(fault(
+            &Path::new(FOLDER).join("templates").join(name),
+            "is not generated any more: delete it, or add it to BY_HAND in tests/src/bin/generate/chart.rs",
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Sets the version of the chart, which is that of the controller.
@@ -72,7 +94,16 @@ fn with_flags(schema: &str) -> io::Result<Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::with_version;
+    use super::{BY_HAND, check_names, with_version};
+
+    #[test]
+    fn a_template_that_is_not_generated_any_more_is_refused() {
+        let mut present: Vec<String> = BY_HAND.map(str::to_owned).to_vec();
+        present.push("crds.yaml".to_owned());
+        check_names(&present, &["crds.yaml"]).unwrap();
+        let error = check_names(&present, &["users.yaml"]).unwrap_err();
+        assert!(error.to_string().contains("templates/crds.yaml"), "{error}");
+    }
 
     #[test]
     fn both_versions_of_the_chart_are_set() {

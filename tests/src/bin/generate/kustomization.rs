@@ -70,6 +70,14 @@ impl<'a> Files<'a> {
         }
     }
 
+    /// Returns the names in a folder, by its path from the root.
+    pub fn names(&self, folder: &Path) -> io::Result<Vec<String>> {
+        let whole = self.root.join(folder);
+        let entries = fs::read_dir(&whole).map_err(|error| crate::at(&whole, &error))?;
+        let name = |entry: fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
+        entries.map(|entry| entry.map(name)).collect()
+    }
+
     /// Returns the objects of a kustomization, by the path of its folder from the root.
     pub fn build(&self, folder: &Path) -> io::Result<Vec<Value>> {
         let mut objects = Vec::new();

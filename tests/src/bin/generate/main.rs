@@ -7,7 +7,8 @@
 //! - `dist/install.yaml`: the objects of `config/default` in one file;
 //! - `charts/cartouche`: templates of the Helm chart from `config/`, the schema of its values and their table.
 //!
-//! With `--check` it writes nothing and fails if a file differs from what it is made from.
+//! With `--check` it writes nothing and fails if a file differs from what it is made from. A template of the chart
+//! that is neither generated nor written by hand is always an error.
 
 mod api_reference;
 mod chart;
