@@ -159,7 +159,7 @@ fn mistakes_on_purpose_are_found() {
 }
 
 #[test]
-#[ignore = "nightly: another test finds each of these"]
+#[ignore = "another test finds each of these: just nightly"]
 fn mistakes_that_other_tests_find_are_found() {
     assert_found(&FOUND_HERE_TOO).unwrap();
 }

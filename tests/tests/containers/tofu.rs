@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_mins(2);
 const NAME: &str = "tofu-shop";
 
 #[tokio::test]
-#[ignore = "builds OpenTofu"]
+#[ignore = "builds OpenTofu: just nightly"]
 async fn tofu_applies_a_module_and_its_state_and_outputs_follow() -> Result<()> {
     let Some(cluster) = scene::cluster().await? else {
         return Ok(());

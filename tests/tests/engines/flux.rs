@@ -34,7 +34,7 @@ fn versions(count: usize) -> Vec<String> {
 }
 
 #[tokio::test]
-#[ignore = "builds Flux"]
+#[ignore = "builds Flux: just nightly"]
 async fn the_pages_own_manifests_migrate_before_the_app_is_rolled_out_at_each_commit() -> Result<()>
 {
     let Some(stage) = Stage::in_namespace("flux-system").await? else {
@@ -107,19 +107,19 @@ async fn chain_in_one(first: &str, second: &str) -> Result<()> {
 }
 
 #[tokio::test]
-#[ignore = "builds Flux"]
+#[ignore = "builds Flux: just nightly"]
 async fn a_chain_in_one_kustomization_runs_once_each_and_is_mostly_waited_for() -> Result<()> {
     chain_in_one("build", "release").await
 }
 
 #[tokio::test]
-#[ignore = "builds Flux"]
+#[ignore = "builds Flux: just nightly"]
 async fn so_does_one_whose_second_link_has_the_first_name() -> Result<()> {
     chain_in_one("first", "a-second").await
 }
 
 #[tokio::test]
-#[ignore = "builds Flux"]
+#[ignore = "builds Flux: just nightly"]
 async fn a_chain_in_two_kustomizations_is_waited_for_each_time() -> Result<()> {
     let Some(stage) = Stage::set("links").await? else {
         return Ok(());
@@ -146,7 +146,7 @@ async fn a_chain_in_two_kustomizations_is_waited_for_each_time() -> Result<()> {
 }
 
 #[tokio::test]
-#[ignore = "builds Flux"]
+#[ignore = "builds Flux: just nightly"]
 async fn a_chain_in_two_kustomizations_is_waited_for_even_while_no_controller_works() -> Result<()>
 {
     let Some((stage, controller)) = Stage::alone("away").await? else {
@@ -190,7 +190,7 @@ async fn a_chain_in_two_kustomizations_is_waited_for_even_while_no_controller_wo
 }
 
 #[tokio::test]
-#[ignore = "builds Flux"]
+#[ignore = "builds Flux: just nightly"]
 async fn an_output_is_substituted_into_what_another_kustomization_applies() -> Result<()> {
     let Some(stage) = Stage::set("carry").await? else {
         return Ok(());
@@ -225,7 +225,7 @@ async fn an_output_is_substituted_into_what_another_kustomization_applies() -> R
 }
 
 #[tokio::test]
-#[ignore = "builds Flux"]
+#[ignore = "builds Flux: just nightly"]
 async fn ten_reconciliations_without_a_change_write_nothing_and_run_nothing() -> Result<()> {
     let Some(stage) = Stage::set("still").await? else {
         return Ok(());
@@ -256,7 +256,7 @@ async fn ten_reconciliations_without_a_change_write_nothing_and_run_nothing() ->
 }
 
 #[tokio::test]
-#[ignore = "builds Flux"]
+#[ignore = "builds Flux: just nightly"]
 async fn a_failed_run_fails_the_kustomization_and_a_fix_mends_it_with_one_run() -> Result<()> {
     let Some(stage) = Stage::set("fails").await? else {
         return Ok(());

@@ -266,7 +266,7 @@ fn guesses(reading: &Reading) -> Guesses {
 }
 
 #[tokio::test]
-#[ignore = "nightly: compares ten thousand values with all that can be read"]
+#[ignore = "compares ten thousand values with all that can be read: just nightly"]
 async fn who_may_view_all_but_secrets_finds_no_value_of_four_digits_by_trying_all() -> Result<()> {
     let (place, controller) = played().await?;
     let mut reading = reader::of_a_viewer(&place).await?;

@@ -250,7 +250,7 @@ async fn large_objects_of_strangers_take_little_memory() -> Result<()> {
 
 /// Each is read, and is too much for a template.
 #[tokio::test]
-#[ignore = "nightly: the API server needs minutes for these objects"]
+#[ignore = "the API server needs minutes for these objects: just nightly"]
 async fn large_runnables_of_a_tenant_take_little_more_than_their_text() -> Result<()> {
     const COUNT: usize = 30;
     let cluster = cluster().await?;

@@ -56,7 +56,7 @@ async fn refused(stage: &Stage, mistake: &Value, words: &str) -> Result<()> {
 }
 
 #[tokio::test]
-#[ignore = "builds Flux"]
+#[ignore = "builds Flux: just nightly"]
 async fn only_a_refused_value_deletes_a_runnable_by_force_and_none_without() -> Result<()> {
     let Some(stage) = Stage::set("force").await? else {
         return Ok(());

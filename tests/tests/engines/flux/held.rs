@@ -46,7 +46,7 @@ async fn ends(stage: &Stage, outcome: &str) -> Result<()> {
 }
 
 #[tokio::test]
-#[ignore = "builds Flux"]
+#[ignore = "builds Flux: just nightly"]
 async fn a_failure_with_an_attempt_ahead_fails_no_kustomization() -> Result<()> {
     let Some(stage) = Stage::set("again").await? else {
         return Ok(());
@@ -78,7 +78,7 @@ async fn a_failure_with_an_attempt_ahead_fails_no_kustomization() -> Result<()> 
 }
 
 #[tokio::test]
-#[ignore = "builds Flux"]
+#[ignore = "builds Flux: just nightly"]
 async fn a_suspended_runnable_is_waited_for_only_while_a_run_is_pending() -> Result<()> {
     let Some(stage) = Stage::set("held").await? else {
         return Ok(());
@@ -130,7 +130,7 @@ async fn kubectl(stage: &Stage, patch: Value) -> Result<()> {
 /// The table of docs/how-to/flux.md. Flux reverts what kubectl has written, and not what another client such as
 /// `cartouche` has.
 #[tokio::test]
-#[ignore = "builds Flux"]
+#[ignore = "builds Flux: just nightly"]
 async fn what_is_changed_by_hand_stays_or_is_taken_back_as_the_page_says() -> Result<()> {
     let Some(stage) = Stage::set("hand").await? else {
         return Ok(());
@@ -167,7 +167,7 @@ async fn what_is_changed_by_hand_stays_or_is_taken_back_as_the_page_says() -> Re
 }
 
 #[tokio::test]
-#[ignore = "builds Flux"]
+#[ignore = "builds Flux: just nightly"]
 async fn a_run_that_is_asked_for_once_more_is_made_once_and_twice_beside_a_token_in_git()
 -> Result<()> {
     let Some(stage) = Stage::set("rerun").await? else {

@@ -41,7 +41,7 @@ fn approved_file(stage: &Stage, version: &str, approval: &str) -> (String, Strin
 }
 
 #[tokio::test]
-#[ignore = "builds Flux"]
+#[ignore = "builds Flux: just nightly"]
 async fn an_approval_in_git_waits_for_the_timeout_and_one_by_hand_does_not() -> Result<()> {
     let Some(stage) = Stage::set("approval").await? else {
         return Ok(());
@@ -104,7 +104,7 @@ fn expressions(reasons: &[&str]) -> Value {
 }
 
 #[tokio::test]
-#[ignore = "builds Flux"]
+#[ignore = "builds Flux: just nightly"]
 async fn with_expressions_a_kustomization_is_ready_before_the_approval_and_applies_it_at_once()
 -> Result<()> {
     let Some(stage) = Stage::set("expressions").await? else {
@@ -180,7 +180,7 @@ async fn bind(stage: &Stage, kind: &str, role: &str) -> Result<()> {
 }
 
 #[tokio::test]
-#[ignore = "builds Flux"]
+#[ignore = "builds Flux: just nightly"]
 async fn a_tenant_needs_edit_for_runnables_and_bind_for_roles() -> Result<()> {
     let Some(stage) = Stage::set("tenant").await? else {
         return Ok(());
@@ -227,7 +227,7 @@ async fn a_tenant_needs_edit_for_runnables_and_bind_for_roles() -> Result<()> {
 }
 
 #[tokio::test]
-#[ignore = "builds Flux"]
+#[ignore = "builds Flux: just nightly"]
 async fn a_script_with_a_variable_fails_its_kustomization_unless_substitution_is_off() -> Result<()>
 {
     let Some(stage) = Stage::set("script").await? else {

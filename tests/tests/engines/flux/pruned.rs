@@ -47,7 +47,7 @@ async fn jobs(stage: &Stage, runnable: &str, count: usize) -> Result<()> {
 }
 
 #[tokio::test]
-#[ignore = "builds Flux"]
+#[ignore = "builds Flux: just nightly"]
 async fn what_is_pruned_goes_with_its_runs_and_nothing_else_does() -> Result<()> {
     let Some(stage) = Stage::set("pruned").await? else {
         return Ok(());

@@ -46,7 +46,7 @@ async fn too_early(
 }
 
 #[tokio::test]
-#[ignore = "builds Flux"]
+#[ignore = "builds Flux: just nightly"]
 async fn an_edit_of_a_template_is_waited_for_in_its_own_folder_and_in_that_of_its_runnables()
 -> Result<()> {
     let Some(stage) = Stage::set("edited").await? else {
@@ -91,7 +91,7 @@ async fn an_edit_of_a_template_is_waited_for_in_its_own_folder_and_in_that_of_it
 }
 
 #[tokio::test]
-#[ignore = "builds Flux"]
+#[ignore = "builds Flux: just nightly"]
 async fn a_failure_that_the_template_mends_is_ready_after_its_run() -> Result<()> {
     let Some(stage) = Stage::set("mended").await? else {
         return Ok(());
@@ -129,7 +129,7 @@ async fn a_failure_that_the_template_mends_is_ready_after_its_run() -> Result<()
 }
 
 #[tokio::test]
-#[ignore = "builds Flux"]
+#[ignore = "builds Flux: just nightly"]
 async fn a_change_of_a_config_map_alone_runs_once_and_is_not_always_waited_for() -> Result<()> {
     let Some(stage) = Stage::set("mapped").await? else {
         return Ok(());

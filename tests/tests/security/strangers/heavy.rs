@@ -121,7 +121,7 @@ async fn after_a_restart(cluster: &Cluster, victim: &Fixture) -> Result<u64> {
 }
 
 #[tokio::test]
-#[ignore = "nightly: the API server needs minutes for these objects"]
+#[ignore = "the API server needs minutes for these objects: just nightly"]
 async fn inputs_that_are_heavy_as_a_tree_take_no_memory_of_others() -> Result<()> {
     let cluster = cluster().await?;
     let (other, tenant) = (victim(&cluster).await?, victim(&cluster).await?);
