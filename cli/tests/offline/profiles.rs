@@ -1,5 +1,8 @@
 //! Output of the commands without a cluster about profiles.
 
+mod cases;
+mod rules;
+
 use std::fs;
 
 use crate::support::{Output, cartouche_in, copy_of, edit};
@@ -111,44 +114,6 @@ fn the_hash_is_the_same_whatever_the_run_is_made_with() {
     assert_eq!(hash(&folder, &["--profile", "base"]), of_team);
     fs::remove_file(folder.path().join("profiles.yaml")).unwrap();
     assert_eq!(hash(&folder, &[]), of_team);
-}
-
-#[test]
-fn the_rules_choose_as_the_controller_does() {
-    let folder = example(&[TEAM, BASE]);
-    let made_with = |arguments: &[&str]| {
-        let output = render(&folder, arguments);
-        let mut lines = output.out.lines();
-        let line = lines.find(|line| line.contains("carto.run/profile:"));
-        line.map(|line| line.trim().to_owned())
-    };
-    let of_team = Some("carto.run/profile: team@7".to_owned());
-    let of_base = Some("carto.run/profile: base@1".to_owned());
-    assert_eq!(
-        made_with(&["--namespace-labels", "env=production"]),
-        of_team
-    );
-    assert_eq!(made_with(&["--namespace-labels", "env=test,a=b"]), of_base);
-    assert_eq!(made_with(&["--namespace-labels", ""]), of_base);
-    // A named one is used regardless of its rules.
-    assert_eq!(made_with(&["--profile", "team"]), of_team);
-    // The namespace may be among the files.
-    let namespace = "{apiVersion: v1, kind: Namespace, metadata: {name: cartouche-examples, labels: {env: production}}}";
-    fs::write(folder.path().join("namespace.yaml"), namespace).unwrap();
-    assert_eq!(made_with(&[]), of_team);
-    assert_eq!(made_with(&["--namespace-labels", "env=test"]), of_base);
-}
-
-#[test]
-fn a_rule_may_select_the_name_that_every_namespace_has_as_a_label() {
-    let rule = "kubernetes.io/metadata.name: cartouche-examples";
-    let folder = example(&[&TEAM.replace("env: production", rule)]);
-    let output = render(&folder, &["--namespace-labels", "env=test"]);
-    assert!(
-        output.out.contains("carto.run/profile: team@7"),
-        "{}",
-        output.err
-    );
 }
 
 #[test]
@@ -389,56 +354,6 @@ fn the_page_of_a_template_says_that_it_needs_a_profile_and_which_files_there_are
   outputs:";
     edit(&folder, "template.yaml", "  outputs:", making);
     insta::assert_snapshot!(explain());
-}
-
-#[test]
-fn a_test_of_a_template_is_played_with_a_profile() {
-    let folder = reading(&[TEAM, BASE]);
-    fs::remove_dir_all(folder.path().join("tests")).unwrap();
-    fs::write(folder.path().join("team.yaml"), TEAM).unwrap();
-    let write = |case: &str, settings: &str| {
-        let case = folder.path().join("tests").join(case);
-        fs::create_dir_all(case.join("played")).unwrap();
-        fs::write(case.join("case.yaml"), settings).unwrap();
-        let played = "status: {conditions: [{type: Complete, status: \"True\"}]}\n";
-        fs::write(case.join("played/1.yaml"), played).unwrap();
-    };
-    write("one", "profile: ../../team.yaml\n");
-    write(
-        "by-rules",
-        "profiles: ../../profiles.yaml\nnamespaceLabels: {env: production}\n",
-    );
-    write(
-        "misfit",
-        "profiles: ../../profiles.yaml\nnamespaceLabels: {env: test}\n",
-    );
-    write("none", "inputs: {name: moon}\n");
-    let update = cartouche_in(folder.path(), &["test", "--update"]);
-    assert_eq!(update.code, 0, "{}{}", update.out, update.err);
-    let read = |file: &str| fs::read_to_string(folder.path().join("tests").join(file)).unwrap();
-    for case in ["one", "by-rules"] {
-        let run = read(&format!("{case}/expected.yaml"));
-        assert!(
-            run.contains("carto.run/profile: team@7") && run.contains("pool: batch"),
-            "{run}"
-        );
-        assert!(read(&format!("{case}/played/1.expected.yaml")).contains("result: Succeeded"));
-    }
-    assert!(read("misfit/expected-error.txt").contains("profile.values.registry"));
-    assert!(read("none/expected-error.txt").contains("the run has no profile"));
-    assert_eq!(cartouche_in(folder.path(), &["test"]).code, 0);
-    // Another profile is another run.
-    edit(&folder, "team.yaml", "pool: batch", "pool: large");
-    let failed = cartouche_in(folder.path(), &["test", "--filter", "one"]);
-    assert_eq!(failed.code, 1);
-    assert!(failed.out.contains("pool: large"), "{}", failed.out);
-    write("unknown", "profiles: ../../profiles.yaml\n");
-    let unknown = cartouche_in(folder.path(), &["test", "--filter", "unknown"]);
-    assert!(
-        format!("{}{}", unknown.out, unknown.err).contains("namespaceLabels"),
-        "{}",
-        unknown.out
-    );
 }
 
 #[test]
