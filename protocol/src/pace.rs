@@ -229,7 +229,7 @@ pub enum WriteTime {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatusPace {
     /// Digest of the messages that this process wrote last, and the time of that write.
-    told: Option<(u64, Duration)>,
+    written: Option<(u64, Duration)>,
     /// Time of the last write of messages only.
     words_at: Option<Duration>,
     /// The number of the waiting run, and the time of the last write about it.
@@ -248,13 +248,13 @@ impl StatusPace {
     /// Returns the time at which this change is to be written.
     pub fn due(&mut self, change: &StatusChange, now: Duration) -> WriteTime {
         let is_again = self.is_again(change);
-        let told_at = self.told.map_or(now, |(_, at)| at);
+        let written_at = self.written.map_or(now, |(_, at)| at);
         let until = match change.news {
             News::Nothing => {
                 self.differs_since = None;
                 return WriteTime::Never;
             }
-            News::Conditions if is_again => told_at + self.repeated(WORDS_APART),
+            News::Conditions if is_again => written_at + self.repeated(WORDS_APART),
             // An input may change them fifty times a second. An edit of the Runnable is answered at
             // once.
             News::Conditions if change.waits.is_some() && !change.is_of_other_generation => {
@@ -264,14 +264,14 @@ impl StatusPace {
                 .turns_until
                 .saturating_sub(WORDS_APART * (TURNS_AT_ONCE - 1)),
             News::Sinks | News::Ledger => now,
-            News::Words if self.has_told(change.before) => {
+            News::Words if self.has_written(change.before) => {
                 let words = self.words_at.map(|at| at + WORDS_APART);
                 words.max(self.may_tell_of(change)).unwrap_or(now)
             }
             News::Words if is_again && change.has_other_pending => {
-                told_at + self.repeated(OTHERS_STAND)
+                written_at + self.repeated(OTHERS_STAND)
             }
-            News::Words if is_again => told_at + REPEATED_AFTER,
+            News::Words if is_again => written_at + REPEATED_AFTER,
             News::Words => *self.differs_since.get_or_insert(now) + OTHERS_STAND,
         };
         match until.checked_sub(now).filter(|left| !left.is_zero()) {
@@ -305,7 +305,7 @@ impl StatusPace {
             self.sinks.record_write(sinks, now);
         }
         self.waits_at = change.waits.map(|waits| (waits, now)).or(self.waits_at);
-        self.told = Some((change.after, now));
+        self.written = Some((change.after, now));
         self.differs_since = None;
     }
 
@@ -328,7 +328,7 @@ impl StatusPace {
     /// Returns the time of the last use.
     #[must_use]
     pub fn last(&self) -> Option<Duration> {
-        self.told.map(|(_, at)| at).max(self.differs_since)
+        self.written.map(|(_, at)| at).max(self.differs_since)
     }
 
     /// Returns the pause before a replaced message is written again, longer each time.
@@ -337,14 +337,14 @@ impl StatusPace {
         pause.min(REPEATED_AFTER)
     }
 
-    fn has_told(&self, words: u64) -> bool {
-        self.told.is_some_and(|(told, _)| told == words)
+    fn has_written(&self, words: u64) -> bool {
+        self.written.is_some_and(|(written, _)| written == words)
     }
 
     /// Returns true if another process has put its messages in place of just these.
     fn is_again(&self, change: &StatusChange) -> bool {
-        let is_told = self.has_told(change.after) && !self.has_told(change.before);
-        is_told && !change.is_of_other_generation
+        let is_replaced = self.has_written(change.after) && !self.has_written(change.before);
+        is_replaced && !change.is_of_other_generation
     }
 }
 

@@ -111,7 +111,7 @@ fn unexplained(first: &Incoherence, family: &[Member<'_>], known: &KnownRunnable
         (not_seen, Lag::NotSeen),
     ];
     let found = all.into_iter().find(|(who, _)| !who.is_empty());
-    let (who, why) = found.unwrap_or((by, Lag::Untold));
+    let (who, why) = found.unwrap_or((by, Lag::Undetermined));
     Failed::Incoherent {
         between: Box::new(first.clone()),
         who,
@@ -151,14 +151,14 @@ fn is_behind(seen: &Seen, known: &KnownRunnables) -> bool {
     // Without required coherence, a missing ancestor may be one of which it saw two revisions, one
     // of them in what it reads itself. The revision of a Runnable that it waits for still shows if
     // it has looked.
-    let is_told =
+    let shows_revision =
         |key: &SourceKey| seen.coherence == Coherence::Required || seen.reads.contains_key(key);
     to_look_at(seen, known).is_some_and(|given| {
         let mut given = given.iter();
         given.any(
             |(key, revision)| match looked_at.and_then(|sources| sources.get(key)) {
                 Some(looked_at) => looked_at != revision,
-                None => is_told(key),
+                None => shows_revision(key),
             },
         )
     })

@@ -60,7 +60,7 @@ pub enum Lag {
     /// They are waited for, and are not known here.
     NotSeen,
     /// It is one of them, and it cannot be determined which.
-    Untold,
+    Undetermined,
 }
 
 /// The sign that a Runnable is about to change its outputs.
@@ -182,7 +182,7 @@ fn lag(who: &str, why: Lag) -> String {
         Lag::OfUnknown => format!("it is unknown what the outputs of {who} derive from"),
         Lag::WithoutRun => format!("{who} has no run that shows which revision it has seen"),
         Lag::NotSeen => format!("{who} is not known to this controller"),
-        Lag::Untold => {
+        Lag::Undetermined => {
             format!("one of {who} does not follow, and the controller cannot determine which")
         }
     }
@@ -200,7 +200,7 @@ pub(super) fn failed_cure(failed: &Failed) -> &'static str {
             Lag::Stalled => {
                 "correct what `cartouche why` reports for that Runnable; spec.coherence: Ignored takes the inputs as they are"
             }
-            Lag::OfUnknown | Lag::WithoutRun | Lag::Untold => {
+            Lag::OfUnknown | Lag::WithoutRun | Lag::Undetermined => {
                 "run that Runnable again; spec.coherence: Ignored takes the inputs as they are"
             }
             Lag::NotSeen => {

@@ -470,6 +470,6 @@ fn where_nobody_is_behind_and_nobody_has_failed_somebody_is_named_all_the_same()
     assert_eq!(asked(["b", "c"], &all), not_ready("b", why));
     let mut all = all;
     all.insert(key("a"), root("new").into());
-    let untold = lag(asked(["b", "c"], &all));
-    assert_eq!(untold, (vec![key("b"), key("c")], Lag::Untold));
+    let undetermined = lag(asked(["b", "c"], &all));
+    assert_eq!(undetermined, (vec![key("b"), key("c")], Lag::Undetermined));
 }
