@@ -17,7 +17,8 @@ const HINT: Style = AnsiColor::Cyan.on_default().bold();
 pub(crate) const GOOD: u8 = 0;
 /// Exit code: the command did its work and found something wrong, such as errors, failed tests, differences.
 pub(crate) const FOUND: u8 = 1;
-/// Exit code: the command could not do its work, or not all of it, for example wrong usage, unreadable files, no cluster.
+/// Exit code: the command could not do its work, or not all of it, for example wrong usage, unreadable files, no
+/// cluster.
 pub(crate) const FAILED: u8 = 2;
 
 /// Output and exit code of a command.

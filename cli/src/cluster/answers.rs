@@ -76,7 +76,7 @@ pub(super) fn nothing_inferred(error: InferConfigError) -> anyhow::Error {
 pub(crate) fn explain_error(what: &str, error: kube::Error) -> anyhow::Error {
     match &error {
         kube::Error::Api(status) if status.code == 404 && is_no_kind(status) => anyhow!(
-            "{what}: Cartouche is not installed in this cluster, which does not have the kind\nhint: is this the right context? If so, a cluster administrator has to install Cartouche first, with its chart or dist/install.yaml (docs/how-to/install.md)"
+            "{what}: Cartouche is not installed in this cluster, which does not have the kind\nhint: is this the right context? If so, a cluster administrator has to install Cartouche first, with the chart or dist/install.yaml of its repository"
         ),
         kube::Error::Api(status) if status.code == 403 && lacks_a_right(&status.message) => {
             AccessDenied::new(what, &status.message, where_roles_are(&status.message)).into()
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_kind_the_hint_needs_no_checkout() {
+    fn without_the_kind_the_hint_names_no_kustomization() {
         let status = serde_json::json!({
             "kind": "Status", "status": "Failure", "code": 404, "reason": "NotFound", "message": "404 page not found",
         });

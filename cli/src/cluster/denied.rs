@@ -43,7 +43,7 @@ impl AccessDenied {
         }
     }
 
-    /// Returns the error as a `AccessDenied`, with or without added context, or `None`.
+    /// Returns the error as an `AccessDenied`, with or without added context, or `None`.
     pub(crate) fn find(error: &anyhow::Error) -> Option<&Self> {
         error.downcast_ref()
     }

@@ -100,7 +100,7 @@ pub(crate) async fn perform(
     if is_question && !agreed(&asked(deed, &found, cluster), found.len())? {
         return Ok(Outcome {
             err: "nothing was done\n".to_owned(),
-            code: FOUND,
+            code: if found.len() < count { FAILED } else { FOUND },
             ..Outcome::default()
         });
     }

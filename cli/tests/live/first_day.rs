@@ -65,7 +65,7 @@ pub async fn nothing_is_installed(story: &Story) -> Result<()> {
         &["migrate", "check"],
     ] {
         story.warns(arguments, 2, missing)?;
-        story.warns(arguments, 2, "dist/install.yaml (docs/how-to/install.md)")?;
+        story.warns(arguments, 2, "dist/install.yaml of its repository")?;
     }
     // Its rights are there, the definitions are not.
     let definitions = repository().join("config/crd");

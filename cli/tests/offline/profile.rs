@@ -75,6 +75,10 @@ fn forbidden() -> Value {
 
 /// A cluster with these profiles; Runnables whose names begin with `free` are pinned to none, and others to `old`.
 fn server(profiles: Vec<Value>) -> Played {
+    server_with(profiles, template())
+}
+
+fn server_with(profiles: Vec<Value>, template: Value) -> Played {
     Played::serve(move |request: &Request| {
         let path = request.path.split('?').next().unwrap_or_default();
         let name = path.rsplit('/').next().unwrap_or_default();
@@ -86,7 +90,7 @@ fn server(profiles: Vec<Value>) -> Played {
             "demo" => {
                 json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "demo", "labels": { "env": "test" } } })
             }
-            "greet" => template(),
+            "greet" => template.clone(),
             "v1" => resources(),
             "hello-a" => job(),
             "free" => runnable(name, None),

@@ -84,5 +84,9 @@ async fn only_requests_of_the_controller_itself_get_its_flow_schema() -> Result<
     gets(&cluster, &client, None, (StatusCode::OK, of_controller)).await?;
     // The account may not list Runnables, so the API server has taken the request for one of the account.
     let as_account = (StatusCode::FORBIDDEN, of_accounts);
-    gets(&cluster, &client, Some(&runner), as_account).await
+    gets(&cluster, &client, Some(&runner), as_account).await?;
+    // Other tests share the cluster.
+    let folder = folder.display().to_string();
+    cluster.kubectl(&["delete", "-k", &folder]).await?;
+    Ok(())
 }

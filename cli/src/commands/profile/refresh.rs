@@ -48,8 +48,8 @@ chosen profile, and --rerun asks for one. --dry-run shows the profile that would
 next run. JSON and YAML are lists, with the profile before and after. The command asks before it changes more than one
 Runnable; without a terminal --yes is needed.
 
-Exit code 1 if you say no, or if --dry-run finds that no profile can be chosen; 2 if it failed for one or more of
-them, or if --dry-run cannot read the template or the profiles.")]
+Exit code 1 if you say no, or if --dry-run finds that no profile can be chosen or used; 2 if it failed for one or more
+of them, or if --dry-run cannot read the template or the profiles.")]
 pub(crate) struct RefreshArgs {
     #[command(flatten)]
     which: ManyArgs,
@@ -280,10 +280,15 @@ async fn dry_run(args: &RefreshArgs, token: &str, cluster: &Cluster) -> anyhow::
             .selected_runnables(&args.which.selection, false)
             .await?;
     }
+    let are_unread = profiles::read(cluster).await?.is_none();
     let (mut all, mut outcome) = (Vec::new(), Outcome::default());
     for runnable in &runnables {
         match Box::pin(render_refresh(cluster, runnable, token)).await {
-            Ok([before, after]) => all.push(Refreshed::foreseen(runnable, &before, after)),
+            Ok([before, after]) => {
+                let found = Refreshed::foreseen(runnable, &before, after);
+                outcome.code = outcome.code.max(found.code(are_unread));
+                all.push(found);
+            }
             Err(error) if runnables.len() == 1 => return Err(error),
             Err(error) => {
                 let failed = Outcome::failed(&error.context(runnable.name_any()));
@@ -291,9 +296,6 @@ async fn dry_run(args: &RefreshArgs, token: &str, cluster: &Cluster) -> anyhow::
                 outcome.code = FAILED;
             }
         }
-    }
-    for found in &all {
-        outcome.code = outcome.code.max(found.code());
     }
     outcome.out = args
         .output

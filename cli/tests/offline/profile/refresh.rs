@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{profile, runnable, server, template, two};
+use super::{profile, runnable, server, server_with, template, two};
 use crate::support::played::{Played, Request};
 
 #[test]
@@ -94,6 +94,13 @@ fn a_dry_run_says_which_would_be_chosen_and_what_that_changes() {
         "hello: new@1 would be chosen; without the refresh: its profile 'old' does not exist\n  to do: create it again, or choose another one for the next run: `cartouche profile refresh`\n"
     );
     let unlisted = server(Vec::new()).cartouche(&["profile", "refresh", "hello", "--dry-run"]);
+    assert_eq!(unlisted.code, 2, "{}{}", unlisted.out, unlisted.err);
+    // A run that cannot be rendered without a profile shows no more.
+    let mut reading = template();
+    reading["spec"]["template"]["spec"]["template"]["spec"]["containers"][0]["args"] =
+        json!(["$(profile.values.pool)$"]);
+    let unlisted = server_with(Vec::new(), reading);
+    let unlisted = unlisted.cartouche(&["profile", "refresh", "hello", "--dry-run"]);
     assert_eq!(unlisted.code, 2, "{}{}", unlisted.out, unlisted.err);
     assert!(played.asked("PATCH").is_empty());
 }

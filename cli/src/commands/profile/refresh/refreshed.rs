@@ -37,9 +37,6 @@ pub(super) struct Refreshed {
     /// Changes of the next run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) changes: Vec<FieldChange>,
-    /// True if profiles cannot be read, so that it is unknown which one would be chosen.
-    #[serde(skip)]
-    pub(super) is_unknown: bool,
 }
 
 impl Refreshed {
@@ -73,17 +70,17 @@ impl Refreshed {
         let problem = after.unknown_profile.clone();
         Self {
             after: version(&after),
-            is_unknown: problem.is_some(),
             problem: problem.or_else(|| after.not_refreshed.clone()),
             changes: changes.unwrap_or_default(),
             ..found
         }
     }
 
-    /// Returns the exit code of a dry run for this Runnable.
-    pub(super) fn code(&self) -> u8 {
+    /// Returns the exit code of a dry run for this Runnable. If the profiles `are_unread`, it is unknown which one would
+    /// be chosen.
+    pub(super) fn code(&self, are_unread: bool) -> u8 {
         match self.problem {
-            _ if self.is_unknown => FAILED,
+            Some(_) if are_unread => FAILED,
             Some(_) => FOUND,
             None => GOOD,
         }
