@@ -296,9 +296,9 @@ impl FairQueue {
     /// Ends a reconciliation of this duration. Returns true if the Runnable was enqueued meanwhile, and waits again.
     pub(super) fn finish(&mut self, key: &RunnableKey, now: Duration, took: Duration) -> bool {
         if let Some((_, has_changed)) = self.heavy.take_if(|(heavy, _)| heavy == key) {
-            self.rests.retain(|_, rest| !rest.is_over(now));
             let rest = self.rests.entry(key.namespace.clone()).or_default();
             rest.add(has_changed, now, took);
+            self.rests.retain(|_, rest| !rest.is_over(now));
         }
         let Some(namespace) = self.namespaces.get_mut(&key.namespace) else {
             return false;
