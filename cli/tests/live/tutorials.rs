@@ -94,7 +94,7 @@ impl<'a> Place<'a> {
         Ok(played)
     }
 
-    /// Returns the generated Roles and RoleBindings of the namespace, which a page has to remove itself.
+    /// Returns the generated Roles and `RoleBindings` of the namespace, which a page has to remove itself.
     async fn roles(&self) -> Result<BTreeSet<String>> {
         let namespace = &self.story.namespace;
         let list = "get roles,rolebindings --output name --namespace";
