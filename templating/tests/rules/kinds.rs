@@ -287,7 +287,7 @@ fn the_controller_may_watch_what_the_table_says_and_nothing_else() {
 }
 
 /// Returns the plural names between two texts of a page.
-fn told_between(page: &str, begin: &str, end: &str) -> BTreeSet<String> {
+fn kinds_between(page: &str, begin: &str, end: &str) -> BTreeSet<String> {
     let page = file(page);
     let (_, rest) = page.split_once(begin).unwrap();
     let (sentence, _) = rest.split_once(end).unwrap();
@@ -303,16 +303,12 @@ fn docs_name_the_kinds_that_the_controller_watches() {
     let watched = || kinds::all().filter(|kind| kind.is_watched());
     let plural = |kind: &KnownKind| format!("{}s", kind.kind.unwrap());
     assert_eq!(
-        told_between("docs/concepts/security.md", "It may watch ", "."),
+        kinds_between("docs/concepts/security.md", "It may watch ", "."),
         watched().map(plural).collect(),
     );
     let runs = watched().filter(|kind| kind.cancel != Cancel::NeverAtWork);
     assert_eq!(
-        told_between(
-            "docs/reference/engines.md",
-            "kinds-that-the-controller-watches).",
-            " come with `config/rbac`",
-        ),
+        kinds_between("docs/reference/engines.md", "The controller watches ", ".",),
         runs.map(plural).collect(),
     );
 }
@@ -346,13 +342,15 @@ fn docs_say_when_each_kind_has_succeeded() {
 
 #[test]
 fn docs_say_how_each_kind_is_stopped() {
-    let page = file("docs/reference/command.md");
-    let (_, text) = page.split_once("`cancel` stops the run at work").unwrap();
-    let (text, _) = text.split_once("Deleting it").unwrap();
+    let page = file("docs/reference/lifecycle.md");
+    let (_, text) = page.split_once("### How a run is stopped\n").unwrap();
+    let (text, _) = text
+        .split_once("For a kind that Cartouche does not know")
+        .unwrap();
     for kind in kinds::all() {
         let told = match kind.cancel {
             Cancel::Word { field, .. } => format!("spec.{field}"),
-            Cancel::Deadline { .. } => "deadline of one second".to_owned(),
+            Cancel::Deadline { seconds } => format!("spec.activeDeadlineSeconds: {seconds}"),
             Cancel::NeverAtWork | Cancel::Unknown => continue,
         };
         assert!(text.contains(&told), "{kind:?}");
