@@ -25,9 +25,9 @@ use crate::{
 
 /// The Runnable of every scenario.
 pub const APP: &str = "app";
-/// Maximum time of anything that a fault delays: restarts, pauses after failures, watches begun anew, and a
-/// busy machine.
-pub const PATIENCE: Duration = Duration::from_mins(2);
+/// Maximum time of anything that a fault delays: restarts, watches begun anew, a busy machine, and pauses after
+/// failures, the longest of which is six minutes.
+pub const PATIENCE: Duration = Duration::from_mins(8);
 
 /// Starts a full control plane with Cartouche and the kinds of the lab.
 pub async fn prepared(demo: &str) -> Result<Cluster> {
