@@ -154,23 +154,24 @@ fn deepest(error: &dyn std::error::Error) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn who_is_not_let_in_is_told_to_log_in_again() {
+    /// Explains an answer of the API server with this code, reason and message.
+    fn explained(code: u16, reason: &str, message: &str) -> String {
         let status = serde_json::json!({
-            "kind": "Status", "status": "Failure", "code": 401, "reason": "Unauthorized", "message": "Unauthorized",
+            "kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message,
         });
         let error = kube::Error::Api(Box::new(serde_json::from_value(status).unwrap()));
-        let told = explain_error("listing Runnables", error).to_string();
-        assert!(told.contains("\nhint: log in again"), "{told}");
+        explain_error("listing Runnables", error).to_string()
+    }
+
+    #[test]
+    fn who_is_not_let_in_is_told_to_log_in_again() {
+        let text = explained(401, "Unauthorized", "Unauthorized");
+        assert!(text.contains("\nhint: log in again"), "{text}");
     }
 
     #[test]
     fn without_the_kind_the_hint_names_no_kustomization() {
-        let status = serde_json::json!({
-            "kind": "Status", "status": "Failure", "code": 404, "reason": "NotFound", "message": "404 page not found",
-        });
-        let error = kube::Error::Api(Box::new(serde_json::from_value(status).unwrap()));
-        let text = explain_error("listing Runnables", error).to_string();
+        let text = explained(404, "NotFound", "404 page not found");
         let (_, hint) = text.split_once("\nhint: ").unwrap();
         assert!(hint.contains("dist/install.yaml"), "{text}");
         assert!(!hint.contains("config/"), "{text}");

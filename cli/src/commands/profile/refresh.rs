@@ -280,13 +280,12 @@ async fn dry_run(args: &RefreshArgs, token: &str, cluster: &Cluster) -> anyhow::
             .selected_runnables(&args.which.selection, false)
             .await?;
     }
-    let are_unread = profiles::read(cluster).await?.is_none();
     let (mut all, mut outcome) = (Vec::new(), Outcome::default());
     for runnable in &runnables {
         match Box::pin(render_refresh(cluster, runnable, token)).await {
-            Ok([before, after]) => {
-                let found = Refreshed::foreseen(runnable, &before, after);
-                outcome.code = outcome.code.max(found.code(are_unread));
+            Ok(both) => {
+                let found = Refreshed::foreseen(runnable, &both.before, both.after);
+                outcome.code = outcome.code.max(found.code(both.are_profiles_unread));
                 all.push(found);
             }
             Err(error) if runnables.len() == 1 => return Err(error),

@@ -1,6 +1,6 @@
 //! Reads all that a run is made of.
 
-use anyhow::{anyhow, bail};
+use anyhow::anyhow;
 use cartouche_authoring::{
     objects::{Objects, Selected},
     render,
@@ -28,29 +28,32 @@ pub(crate) async fn of_named(
     of_live(cluster, (live, runnable), edited.template()?, &[]).await
 }
 
-/// Renders the next run of a live Runnable, whether or not a change is pending: without and with a refresh of its
-/// profile.
+/// The next run of a Runnable, without and with a refresh of its profile.
+pub(crate) struct RefreshProspects {
+    pub(crate) before: anyhow::Result<Prospect>,
+    pub(crate) after: anyhow::Result<Prospect>,
+    /// True if the user may not list the profiles.
+    pub(crate) are_profiles_unread: bool,
+}
+
+/// Renders the next run of a live Runnable, whether or not a change is pending.
 pub(crate) async fn render_refresh(
     cluster: &Cluster,
     live: &Runnable,
     token: &str,
-) -> anyhow::Result<[anyhow::Result<Prospect>; 2]> {
-    let mut asking = live.clone();
-    let annotations = asking.metadata.annotations.get_or_insert_default();
+) -> anyhow::Result<RefreshProspects> {
+    let both = (live.clone(), live.clone());
+    let mut before = Box::pin(state(cluster, both, None, &[])).await?;
+    before.of_next = true;
+    // A refresh changes nothing that was read.
+    let mut after = before.clone();
+    let annotations = after.runnable.metadata.annotations.get_or_insert_default();
     annotations.insert(PROFILE_REFRESH_ANNOTATION.to_owned(), token.to_owned());
-    let mut found = Vec::new();
-    for runnable in [live.clone(), asking] {
-        let state = Box::pin(state(cluster, (live.clone(), runnable), None, &[])).await?;
-        let state = ProspectState {
-            of_next: true,
-            ..state
-        };
-        found.push(state.prospect(&cluster.namespace));
-    }
-    match <[_; 2]>::try_from(found) {
-        Ok(both) => Ok(both),
-        Err(_) => bail!("neither was rendered"),
-    }
+    Ok(RefreshProspects {
+        are_profiles_unread: before.profiles.is_none(),
+        before: before.prospect(&cluster.namespace),
+        after: after.prospect(&cluster.namespace),
+    })
 }
 
 /// Renders a live Runnable with its template from the files, if they hold it.

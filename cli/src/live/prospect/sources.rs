@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// Inputs, as far as they are known.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct InputSources {
     /// Values by the name of the input.
     pub(super) values: BTreeMap<String, Sourced>,

@@ -24,6 +24,7 @@ use super::{
 use crate::cluster::as_json;
 
 /// All that a run is made of.
+#[derive(Clone)]
 pub(super) struct ProspectState {
     pub(super) live: Option<Runnable>,
     pub(super) runnable: Runnable,
