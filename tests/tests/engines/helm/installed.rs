@@ -61,9 +61,9 @@ async fn lives(helm: &Helm) -> Result<()> {
     uninstalled(helm, &cluster, &again, &fixture).await?;
 
     // kube-controller-manager may have made its role again meanwhile, which belongs to no release then.
-    let role = ["delete", "clusterrole", "cartouche-controller-kinds"];
-    let role = [&role[..], &["--ignore-not-found"]].concat();
-    cluster.kubectl(&role).await?;
+    let role = "cartouche-controller-kinds";
+    let delete = ["delete", "clusterrole", role, "--ignore-not-found"];
+    cluster.kubectl(&delete).await?;
     // What was kept belongs to the next release of this name, and nothing runs again.
     helm.run(&cluster, &command(&install, &chart, &[REPOSITORY]))
         .await?;
