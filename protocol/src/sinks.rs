@@ -214,7 +214,7 @@ pub fn revision(uid: &str, key: &str, value: &[u8]) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SinkOwner {
     /// There is no such object.
-    Nobody,
+    Absent,
     /// A sink of this Runnable, with the outputs of the run of this number; 0 if it has no number.
     Ours(i64),
     /// Another's object, or a run.
@@ -274,7 +274,7 @@ pub enum SinkVerdict {
 #[must_use]
 pub fn may_write(holder: SinkOwner, wanted: Wanted) -> SinkVerdict {
     match holder {
-        SinkOwner::Nobody => SinkVerdict::Create,
+        SinkOwner::Absent => SinkVerdict::Create,
         SinkOwner::Another => SinkVerdict::NotOurs,
         SinkOwner::Ours(has) if has > wanted.known => SinkVerdict::Overwrite(has),
         SinkOwner::Ours(has) if has > wanted.sequence && wanted.is_waited_out => {

@@ -44,7 +44,7 @@ fn stored(sequence: i64) -> Value {
 fn a_sink_takes_newer_outputs_and_never_older_ones_that_the_ledger_knows() {
     let ours = |has| may_write(SinkOwner::Ours(has), wanted(3, 5, false));
     assert_eq!(
-        may_write(SinkOwner::Nobody, wanted(3, 5, false)),
+        may_write(SinkOwner::Absent, wanted(3, 5, false)),
         SinkVerdict::Create
     );
     assert_eq!(ours(2), SinkVerdict::Replace);

@@ -101,7 +101,7 @@ impl Reconciliation<'_> {
         progress: &mut SinkProgress,
     ) -> Option<(SinkOwner, Wanted)> {
         let found = read.found.as_ref();
-        let holder = found.map_or(SinkOwner::Nobody, |found| found.holder);
+        let holder = found.map_or(SinkOwner::Absent, |found| found.holder);
         let mut wanted = Wanted::new(ledger, from, false);
         let verdict = may_write(holder, wanted);
         wanted.is_waited_out = self.is_waited_out(ledger, &read.object, verdict).await;

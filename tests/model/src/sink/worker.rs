@@ -87,12 +87,12 @@ impl SinkModel {
     fn write_sink(&self, world: &mut World, pass: &mut Pass) -> bool {
         let ledger = object::ledger(pass.next);
         let found = pass.found.and_then(|it| object::found(it, &ledger));
-        let mut holder = found.as_ref().map_or(SinkOwner::Nobody, |it| it.holder);
+        let mut holder = found.as_ref().map_or(SinkOwner::Absent, |it| it.holder);
         if self.setup.mutant == Mutant::OwnerUnread && holder == SinkOwner::Another {
             holder = SinkOwner::Ours(0);
         }
         if !pass.next.wants {
-            if holder == SinkOwner::Nobody && self.may_land(world) {
+            if holder == SinkOwner::Absent && self.may_land(world) {
                 return false;
             }
             if matches!(holder, SinkOwner::Ours(_)) {
